@@ -25,6 +25,8 @@ void add_check(CLI::App& app, int& status);
 void add_rules(CLI::App& app, int& status);
 // sluice ctl stats|routes|neighbours|ports|config|metrics|reload|reopen|stop: asks a running gateway.
 void add_ctl(CLI::App& app, int& status);
+// sluice capture PORT|any|lane:N|drops [FILTER]: frames of a running gateway, as pcapng.
+void add_capture(CLI::App& app, int& status);
 // sluice top: what a running gateway does, refreshed each second.
 void add_top(CLI::App& app, int& status);
 

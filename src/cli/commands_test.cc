@@ -83,6 +83,9 @@ class Source final : public control::StatsSource {
     stream_text = text;
     return function::StreamChange{"removed"};
   }
+  Expected<std::unique_ptr<control::CaptureStream>> capture(const control::CaptureRequest& request) override {
+    return make_error("target: there is no port '" + request.target + "'");
+  }
   std::string config() override { return R"({"file":"r.toml"})"; }
   Expected<std::string> reload() override {
     if (!mistakes.empty()) return make_error(mistakes);

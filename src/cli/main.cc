@@ -32,6 +32,7 @@ int main(int argc, char** argv) {
   sluice::cli::add_calibrate(app, status);
   sluice::cli::add_top(app, status);
   sluice::cli::add_ctl(app, status);
+  sluice::cli::add_capture(app, status);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -34,6 +34,8 @@ constexpr std::chrono::seconds request_time{2};
 constexpr std::uint32_t most_rows = 1'000'000;
 constexpr std::size_t threads = 4;  // a reload, and more that are refused meanwhile, leave some for reads
 constexpr const char* json_type = "application/json";
+// What is in frames is for root and the socket's group alone, whoever else may make changes.
+constexpr const char* capture_path = "/api/v1/capture";
 
 void answer_error(httplib::Response& response, int status, const std::string& message) {
   response.status = status;
@@ -423,10 +425,28 @@ class HttpApi final : public Api {
     post_stream("/api/v1/srtp/replace", &StatsSource::replace_stream);
     post_stream("/api/v1/srtp/remove", &StatsSource::remove_stream);
     post_stream("/api/v1/srtp/release", &StatsSource::release_stream);
+    post(capture_path, [this](const auto& text, auto& response) {
+      const auto request = parse_capture_request(text);
+      if (!request) return answer_error(response, 400, request.error().message);
+      auto opened = source_.capture(*request);
+      if (!opened) return answer_error(response, 400, opened.error().message);
+      stream_capture(response, std::move(*opened));
+    });
     post("/api/v1/stop", [this](const auto&, auto& response) {
       source_.stop();
       answer_json(response, nlohmann::json{{"done", "stopping"}});
     });
+  }
+
+  // As it comes, for as long as somebody reads it.
+  static void stream_capture(httplib::Response& response, std::shared_ptr<CaptureStream> stream) {
+    response.set_chunked_content_provider(
+        "application/x-pcapng", [stream = std::move(stream), bytes = std::string()](std::size_t, auto& sink) mutable {
+          const bool more = stream->next(bytes);
+          if (!bytes.empty() && !sink.write(bytes.data(), bytes.size())) return false;
+          if (!more) sink.done();
+          return true;
+        });
   }
 
   void add_refusals(Door& door) {
@@ -446,7 +466,7 @@ class HttpApi final : public Api {
             response.status = 404;
             return Result::Handled;
           }
-          if (!reads && !takes_changes(kind)) {
+          if (!reads && (!takes_changes(kind) || (kind == Door::Kind::tcp && request.path == capture_path))) {
             answer_error(response, 403, where_changes_go());
             return Result::Handled;
           }

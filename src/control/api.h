@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "control/capture_request.h"
 #include "control/config.h"
 #include "control/listen.h"
 #include "control/snapshot.h"
@@ -49,6 +50,9 @@ class StatsSource {
   // The first: one in place of the API's of the same ends; the second: one that is gone without a guard (docs/srtp.md).
   virtual Expected<function::StreamChange> replace_stream(const std::string& text) = 0;
   virtual Expected<function::StreamChange> release_stream(const std::string& text) = 0;
+  // Frames as they come and go, from now on (capture_request.h): the stream is read from one of the API's threads, and
+  // ends there when the gateway does. An Error is a sentence.
+  virtual Expected<std::unique_ptr<CaptureStream>> capture(const CaptureRequest& request) = 0;
   // config_json.h
   virtual std::string config() = 0;
   // Reads the configuration again; what can change without a restart is in force when it returns. One sentence on what

@@ -112,13 +112,15 @@ Expected<std::string> ApiClient::find_socket() const {
   return socket;
 }
 
+Expected<std::string> ApiClient::changes_go_to() const {
+  if (!socket_.empty()) return socket_;
+  return find_socket();
+}
+
 Expected<std::string> ApiClient::post(const std::string& path, const std::string& body) const {
-  Place place{address_, socket_};
-  if (socket_.empty()) {
-    const auto socket = find_socket();
-    if (!socket) return tl::unexpected(socket.error());
-    place.socket = *socket;
-  }
+  const auto socket = changes_go_to();
+  if (!socket) return socket;
+  const Place place{address_, *socket};
   if (const auto running = probe(place); !running) return running;
   httplib::Client to = client(place, change_timeout);
   auto answer = std::async(std::launch::async, [&] { return to.Post(path, body, "application/toml"); });
@@ -130,6 +132,38 @@ Expected<std::string> ApiClient::post(const std::string& path, const std::string
     }
   }
   return read(place, answer.get());
+}
+
+Expected<void> ApiClient::stream(const std::string& path, const std::string& body,
+                                 const std::function<bool(std::string_view)>& take) const {
+  const auto socket = changes_go_to();
+  if (!socket) return tl::unexpected(socket.error());
+  const Place place{address_, *socket};
+  if (const auto running = probe(place); !running) return tl::unexpected(running.error());
+  bool streams = false, left = false;
+  std::string refusal;
+  httplib::Request request;
+  request.method = "POST";
+  request.path = path;
+  request.body = body;
+  request.set_header("Content-Type", "application/json");
+  request.response_handler = [&](const httplib::Response& response) {
+    streams = response.status == 200 && response.get_header_value("Server").starts_with(server_product);
+    return true;
+  };
+  request.content_receiver = [&](const char* bytes, std::size_t size, std::uint64_t, std::uint64_t) {
+    if (!streams) {
+      refusal.append(bytes, size);
+      return true;
+    }
+    left = !take({bytes, size});
+    return !left;
+  };
+  auto result = client(place, read_timeout).send(request);
+  if (left || (result && streams)) return {};
+  if (result) result->body = refusal;
+  const auto answer = read(place, result);
+  return answer ? make_error(place.str() + " ended the answer") : tl::unexpected(answer.error());
 }
 
 }  // namespace sluice::control

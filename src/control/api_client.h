@@ -7,7 +7,9 @@
 // Thread-safety: any thread.
 #pragma once
 
+#include <functional>
 #include <string>
+#include <string_view>
 
 #include "base/error.h"
 #include "control/listen.h"
@@ -25,8 +27,14 @@ class ApiClient {
   // Waits for as long as the gateway shows that it runs. Over a socket that a gateway has named `body` goes only to a
   // process of root's, a system user's or this user's own: there may be keys in it.
   Expected<std::string> post(const std::string& path, const std::string& body = {}) const;
+  // The answer to a change piece by piece, as it comes, until its end or `take` answers false. What is at the other end
+  // must send something every some seconds.
+  Expected<void> stream(const std::string& path, const std::string& body,
+                        const std::function<bool(std::string_view)>& take) const;
 
  private:
+  // Where a change goes, which runs.
+  Expected<std::string> changes_go_to() const;
   // Where changes go: a socket's path; empty: by TCP.
   Expected<std::string> find_socket() const;
 

@@ -21,6 +21,20 @@
 namespace sluice::control {
 namespace {
 
+// A header, then the filter twice.
+class FakeCapture final : public CaptureStream {
+ public:
+  explicit FakeCapture(CaptureRequest request) : request_(std::move(request)) {}
+  bool next(std::string& bytes) override {
+    bytes = pieces_ == 0 ? "header" : request_.filter;
+    return ++pieces_ < 3;
+  }
+
+ private:
+  const CaptureRequest request_;
+  unsigned pieces_ = 0;
+};
+
 class FakeSource final : public StatsSource {
  public:
   Snapshot snapshot() override {
@@ -82,6 +96,10 @@ class FakeSource final : public StatsSource {
   Expected<function::StreamChange> remove_stream(const std::string& text) override {
     last_text = text;
     return function::StreamChange{"removed"};
+  }
+  Expected<std::unique_ptr<CaptureStream>> capture(const CaptureRequest& request) override {
+    if (request.target != "lan") return make_error("target: there is no port '" + request.target + "'");
+    return std::make_unique<FakeCapture>(request);
   }
   std::string config() override { return R"({"file":"r.toml"})"; }
   Expected<std::string> reload() override {
@@ -261,6 +279,32 @@ TEST_F(ApiTest, ChangesAreMadeOrRefusedWithASentence) {
 }
 
 // As `curl -X POST` sends it.
+TEST_F(ApiTest, ACaptureComesPieceByPieceOverTheSocketAlone) {
+  const auto stream = [&](const ApiClient& client, const std::string& body) {
+    std::string all;
+    const auto done = client.stream("/api/v1/capture", body, [&](std::string_view bytes) {
+      all.append(bytes);
+      return all.size() < 40;
+    });
+    return done ? all : done.error().message;
+  };
+  const ApiClient client(api_->address());
+  EXPECT_EQ(stream(client, R"({"target": "lan", "filter": "udp"})"), "headerudpudp");
+  EXPECT_EQ(stream(client, R"({"target": "lan", "filter": ")" + std::string(50, 'x') + "\"}").size(), 56U) << "left";
+  EXPECT_EQ(stream(client, R"({"target": "wan"})"), "target: there is no port 'wan'");
+  EXPECT_EQ(stream(client, R"({"target": "lan", "fliter": "udp"})"), "unknown key 'fliter'; did you mean 'filter'?");
+  EXPECT_EQ(stream(client, "[]"), "the request is no object of JSON");
+  EXPECT_EQ(stream(client, "{}"), "target: name a port, \"any\", \"lane:N\" or \"drops\"");
+  EXPECT_EQ(stream(client, R"({"target": "lan", "count": -1})"), "count: allowed is a number from 0 to 4294967295");
+  EXPECT_EQ(stream(client, R"({"target": "lan", "filter": 1})"), "filter: a text is allowed");
+  EXPECT_EQ(stream(client, R"({"target": "lan", "direction": "up"})"), "direction: allowed is \"in\" or \"out\"");
+  start({.listen = "127.0.0.1:0", .socket = socket_, .read_only = false});
+  const std::string body = R"({"target": "lan"})";
+  EXPECT_EQ(raw("POST /api/v1/capture HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 17\r\n\r\n" + body)
+                .rfind("HTTP/1.1 403", 0),
+            0U);
+}
+
 TEST_F(ApiTest, AChangeNeedsNoBody) {
   const std::string head = " HTTP/1.1\r\nHost: 127.0.0.1\r\n";
   EXPECT_NE(raw_on_socket("POST /api/v1/reload" + head + "\r\n").find("{\"done\":\"600000 routes read again\"}"),

@@ -50,8 +50,10 @@ class Config {
   std::string mistakes(std::size_t first = 0) const;
   // Whether the captures that ports read are whole (port/capture_file.h): what is wrong there goes to the diagnostics;
   // the Error is those lines. One that is not there is passed over: it may be by the time the ports open. `progress`:
-  // asked while a big one is read, which it ends by false. Cost: the files are read.
-  Expected<void> check_captures(const engine::TableProgress& progress = {});
+  // asked while a big one is read, which it ends by false. Those that a port's driver cannot read as they are (no
+  // Ethernet, say) are copied for it where that is asked for. Cost: the files are read.
+  enum class Captures { looked_at, copied };
+  Expected<void> check_captures(const engine::TableProgress& progress = {}, Captures captures = Captures::looked_at);
   // For a mistake that is found outside the file's own sections.
   void add_problem(std::string line) { diagnostics_->lines.push_back(std::move(line)); }
   // A refusal that was found after the file was read, by whoever uses its settings: each of its lines with the place in

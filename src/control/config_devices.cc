@@ -172,6 +172,7 @@ void warn_of(const std::string& path, const port::CaptureFacts& facts, std::uint
     spdlog::warn("{}: {} of {} packets are cut: what they had behind that is not looked at (tcpdump -s 0 keeps all)",
                  path, facts.cut, facts.packets);
   }
+  if (!facts.left_out.empty()) spdlog::warn("{}: {}", path, facts.left_out);
   if (facts.longest + around > frame_bytes) {
     spdlog::warn(
         "{}: its longest packet has {} bytes, and those over {} are dropped as in_pieces: [memory] frame_bytes = {} or "
@@ -182,7 +183,7 @@ void warn_of(const std::string& path, const port::CaptureFacts& facts, std::uint
 
 }  // namespace
 
-Expected<void> Config::check_captures(const engine::TableProgress& progress) {
+Expected<void> Config::check_captures(const engine::TableProgress& progress, Captures captures) {
   const std::size_t before = diagnostics_->lines.size();
   std::vector<Settings> sections = ports();
   for (std::size_t i = 0; i < engine.ports.size(); ++i) {
@@ -194,7 +195,10 @@ Expected<void> Config::check_captures(const engine::TableProgress& progress) {
           return progress("reading " + capture.path, done, total);
         };
       }
-      if (const auto whole = port::check_capture(capture.path, look); !whole) {
+      std::shared_ptr<const port::CaptureCopy> copy;
+      const auto whole = port::check_capture(capture.path, look, captures == Captures::copied ? &copy : nullptr);
+      if (copy != nullptr) engine.ports[i].copies.by_path[capture.path] = std::move(copy);
+      if (!whole) {
         sections[i].error("device", whole.error().message);
       } else {
         warn_of(capture.path, *whole, engine.memory.frame_bytes);

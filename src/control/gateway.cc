@@ -76,7 +76,7 @@ Expected<std::unique_ptr<Gateway>> Gateway::open(Config& config, std::unique_ptr
       return tl::unexpected(free.error());
     }
   }
-  auto captures = config.check_captures(gateway->watch_tables());
+  auto captures = config.check_captures(gateway->watch_tables(), Config::Captures::copied);
   gateway->loading_.done();
   if (!captures) {
     return tl::unexpected(captures.error());
@@ -548,6 +548,12 @@ Expected<function::StreamChange> Gateway::replace_stream(const std::string& text
 
 Expected<function::StreamChange> Gateway::release_stream(const std::string& text) {
   return media_streams().and_then([&](auto* streams) { return streams->release_text(text, "the request"); });
+}
+
+Expected<std::unique_ptr<CaptureStream>> Gateway::capture(const CaptureRequest& request) {
+  auto stream = open_capture(*engine_, request, [this] { return loading_.stopped(); });
+  if (stream) spdlog::info("capture: of {}{}{}", request.target, request.filter.empty() ? "" : ": ", request.filter);
+  return stream;
 }
 
 std::string Gateway::config() {

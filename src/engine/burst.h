@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "engine/counters.h"
+#include "engine/frame_tap.h"
 #include "engine/host_port.h"
 
 namespace sluice::engine {
@@ -16,7 +17,9 @@ inline constexpr unsigned burst_size = 64;
 
 class Burst {
  public:
-  Burst(LaneCounters& counters, const HostPort* host_ports) : counters_(counters), host_ports_(host_ports) {}
+  // `tap`: of the engine, with what number the lane has there; null: nobody ever looks.
+  Burst(LaneCounters& counters, const HostPort* host_ports, FrameTap* tap = nullptr, std::uint32_t lane = 0)
+      : counters_(counters), host_ports_(host_ports), tap_(tap), lane_(lane) {}
 
   unsigned size() const { return size_; }
   std::uint16_t port() const { return port_; }
@@ -26,6 +29,8 @@ class Burst {
 
   void drop(unsigned i, packet::Reason reason) {
     counters_.drops[reason].add(1);
+    if (tapped_) [[unlikely]]
+      tap_->dropped(lane_, port_, frames_[i], reason);
     dropped_[dropped_count_++] = frames_[i];
   }
 
@@ -42,7 +47,13 @@ class Burst {
         return;
       }
     }
-    if (const packet::Reason reason = host_ports_[port_].punt(frames_[i], exceptional); reason != packet::no_reason) {
+    FrameTap::Claim claim{};
+    if (tapped_) [[unlikely]]
+      claim = tap_->claim(frames_[i]);
+    const packet::Reason reason = host_ports_[port_].punt(frames_[i], exceptional);
+    if (tapped_) [[unlikely]]
+      tap_->punted(claim, frames_[i], reason == packet::no_reason);
+    if (reason != packet::no_reason) {
       drop(i, otherwise != packet::no_reason ? otherwise : reason);
     } else {
       counters_.punted_frames.add(1);
@@ -66,6 +77,7 @@ class Burst {
     port_ = port;
     dropped_count_ = 0;
     guarded_ticks_ = 0;
+    tapped_ = tap_ != nullptr && tap_->on();
   }
   // That the guard has taken since.
   std::uint64_t guarded_ticks() const { return guarded_ticks_; }
@@ -78,6 +90,9 @@ class Burst {
  private:
   LaneCounters& counters_;
   const HostPort* host_ports_;
+  FrameTap* const tap_;
+  const std::uint32_t lane_;
+  bool tapped_ = false;  // somebody looks, as of begin()
   Guard* guard_ = nullptr;
   unsigned size_ = 0;
   unsigned dropped_count_ = 0;

@@ -12,11 +12,13 @@ constexpr unsigned tx_attempts = 64;
 }  // namespace
 
 Emitter::Emitter(std::vector<port::Port*> ports, std::uint16_t tx_queue, LaneCounters& counters,
-                 const HostPort* host_ports)
+                 const HostPort* host_ports, FrameTap* tap, std::uint32_t lane)
     : ports_(std::move(ports)),
       queues_(ports_.size()),
       counters_(counters),
       host_ports_(host_ports),
+      tap_(tap),
+      lane_(lane),
       answers_(rte_get_tsc_hz() / answers_per_second, answer_burst),
       tx_queue_(tx_queue) {}
 
@@ -24,6 +26,9 @@ void Emitter::flush(std::uint16_t port) {
   Queue& queue = queues_[port];
   const unsigned total = std::exchange(queue.count, 0);
   unsigned sent = 0;
+  FrameTap::Sending tapping;
+  if (tapped_) [[unlikely]]
+    tapping.begin(*tap_, lane_, port, {queue.frames, total});
   away_->look(rte_rdtsc(), at_length_);
   for (unsigned attempt = 0; sent < total && attempt < tx_attempts; ++attempt) {
     const unsigned accepted =
@@ -33,6 +38,8 @@ void Emitter::flush(std::uint16_t port) {
       rte_pause();
     }
   }
+  if (tapped_) [[unlikely]]
+    tapping.end(sent);
   away_->resume(rte_rdtsc());  // what the driver takes is no absence
   const std::uint64_t bytes = std::accumulate(queue.length, queue.length + sent, std::uint64_t{0});
   for (unsigned i = sent; i < total; ++i) {

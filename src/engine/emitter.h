@@ -13,6 +13,7 @@
 #include "engine/away.h"
 #include "engine/batch.h"
 #include "engine/counters.h"
+#include "engine/frame_tap.h"
 #include "engine/host_port.h"
 #include "engine/token_bucket.h"
 #include "port/port.h"
@@ -25,7 +26,9 @@ class Emitter {
  public:
   static constexpr unsigned tx_burst_size = 64;
 
-  Emitter(std::vector<port::Port*> ports, std::uint16_t tx_queue, LaneCounters& counters, const HostPort* host_ports);
+  // `tap`, `lane`: as of Burst.
+  Emitter(std::vector<port::Port*> ports, std::uint16_t tx_queue, LaneCounters& counters, const HostPort* host_ports,
+          FrameTap* tap = nullptr, std::uint32_t lane = 0);
 
   void transmit(const Batch& batch, std::uint32_t i, std::uint16_t port) {
     transmit(batch.mbuf[i], batch.length[i], port);
@@ -42,6 +45,8 @@ class Emitter {
   void drop(const Batch& batch, std::uint32_t i, packet::Reason reason) { drop(batch.mbuf[i], reason); }
   void drop(rte_mbuf* frame, packet::Reason reason) {
     counters_.drops[reason].add(1);
+    if (tapped_) [[unlikely]]
+      tap_->dropped(lane_, rx_port_, frame, reason);
     dropped_[dropped_count_++] = frame;
     if (dropped_count_ == tx_burst_size) {
       free_dropped();
@@ -50,8 +55,13 @@ class Emitter {
   // To the kernel through the twin of the port that the frame came from; as Burst::punt.
   void punt(const Batch& batch, std::uint32_t i, bool exceptional = false,
             packet::Reason otherwise = packet::no_reason) {
-    if (const packet::Reason reason = host_ports_[rx_port_].punt(batch.mbuf[i], exceptional);
-        reason != packet::no_reason) {
+    FrameTap::Claim claim{};
+    if (tapped_) [[unlikely]]
+      claim = tap_->claim(batch.mbuf[i]);
+    const packet::Reason reason = host_ports_[rx_port_].punt(batch.mbuf[i], exceptional);
+    if (tapped_) [[unlikely]]
+      tap_->punted(claim, batch.mbuf[i], reason == packet::no_reason);
+    if (reason != packet::no_reason) {
       drop(batch, i, otherwise != packet::no_reason ? otherwise : reason);
     } else {
       counters_.punted_frames.add(1);
@@ -83,7 +93,10 @@ class Emitter {
     away_ = away;
     at_length_ = at_length;
   }
-  void set_rx_port(std::uint16_t port) { rx_port_ = port; }
+  void set_rx_port(std::uint16_t port) {
+    rx_port_ = port;
+    tapped_ = tap_ != nullptr && tap_->on();
+  }
   void flush_all();
 
  private:
@@ -101,6 +114,9 @@ class Emitter {
   bool at_length_ = false;
   LaneCounters& counters_;
   const HostPort* host_ports_;
+  FrameTap* const tap_;
+  const std::uint32_t lane_;
+  bool tapped_ = false;  // somebody looks, as of set_rx_port()
   TokenBucket answers_;
   std::uint16_t tx_queue_;
   std::uint16_t rx_port_ = 0;

@@ -67,6 +67,8 @@ class Engine {
   // Twin interface of each port (empty: none), for the netlink mirror.
   HostPath& host_path() { return *host_path_; }
   double tsc_per_ns() const { return tsc_per_ns_; }
+  // For who looks at frames; sessions end before the engine does.
+  FrameTap& tap() { return tap_; }
 
  private:
   Engine() = default;
@@ -99,6 +101,7 @@ class Engine {
   std::unique_ptr<Function> function_;
   std::unique_ptr<HostPath> host_path_;
   Clock clock_;
+  FrameTap tap_;
   std::vector<std::unique_ptr<Lane>> lanes_;
   std::vector<std::unique_ptr<LaneThread>> threads_;
   std::unique_ptr<Worker> worker_;

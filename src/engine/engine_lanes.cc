@@ -103,7 +103,8 @@ Expected<void> Engine::add_lane(std::uint16_t port, std::uint16_t lane_of_port) 
                     .cycle_tsc = ticks(timing_.cycle),
                     .overlap = timing_.overlap,
                     .refuses_overdue = refuses_overdue,
-                    .shares_queue = shares_queue};
+                    .shares_queue = shares_queue,
+                    .tap = &tap_};
   lanes_.push_back(std::make_unique<Lane>(std::move(parts), std::move(*ring), std::move(*inbox)));
   LaneThread& collector = *threads_[index % collectors];
   LaneThread& forwarder = *threads_[(separate ? collectors : 0) + index % forwarders];

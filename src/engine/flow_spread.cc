@@ -112,6 +112,8 @@ unsigned FlowSpread::spread(rte_mbuf** frames, unsigned count, std::uint64_t rx_
       std::uint64_t bytes = 0;
       for (unsigned i = taken; i < size[lane]; ++i) {
         bytes += rte_pktmbuf_pkt_len(share[lane][i]);
+        if (tap_ != nullptr && tap_->on()) [[unlikely]]
+          tap_->dropped(lane_, port_, share[lane][i], lane_full);
       }
       counters.rx_frames.add(left);
       counters.rx_bytes.add(bytes);

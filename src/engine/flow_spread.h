@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "engine/bell.h"
 #include "engine/counters.h"
+#include "engine/frame_tap.h"
 #include "packet/reason.h"
 
 struct rte_ring;
@@ -57,8 +58,17 @@ class FlowSpread {
   // Leaves the owner's frames at the front of `frames`, in their order, and returns how many. What a sibling does not
   // take is counted as received and dropped (lane_full) and freed.
   unsigned spread(rte_mbuf** frames, unsigned count, std::uint64_t rx_tsc, LaneCounters& counters);
+  // Whom frames are shown that are dropped here, as of this lane and port.
+  void show_drops_to(FrameTap* tap, std::uint32_t lane, std::uint16_t port) {
+    tap_ = tap;
+    lane_ = lane;
+    port_ = port;
+  }
 
  private:
+  FrameTap* tap_ = nullptr;
+  std::uint32_t lane_ = 0;
+  std::uint16_t port_ = 0;
   std::vector<Sibling> siblings_;
 };
 

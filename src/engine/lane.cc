@@ -14,8 +14,8 @@ Lane::Lane(Parts parts, std::unique_ptr<BatchRing> ring, FlowInbox inbox)
     : parts_(std::move(parts)),
       ring_(std::move(ring)),
       inbox_(std::move(inbox)),
-      burst_(collected_counters_, parts_.host_ports),
-      emitter_(parts_.ports, parts_.tx_queue, forwarded_counters_, parts_.host_ports),
+      burst_(collected_counters_, parts_.host_ports, parts_.tap, parts_.index),
+      emitter_(parts_.ports, parts_.tx_queue, forwarded_counters_, parts_.host_ports, parts_.tap, parts_.index),
       admission_(parts_.refuses_overdue ? Admission(parts_.deadline_tsc, parts_.cycle_tsc) : Admission()),
       load_(parts_.computes_below),
       pace_(parts_.deadline_tsc, inline_batch) {}
@@ -35,6 +35,7 @@ void Lane::spread_over(const std::vector<Lane*>& siblings) {
     sibling->queue_owner_ = this;
   }
   spread_ = std::make_unique<FlowSpread>(std::move(list));
+  spread_->show_drops_to(parts_.tap, parts_.index, parts_.port);
 }
 
 Lane::Wake Lane::wake() const {
@@ -194,6 +195,7 @@ unsigned Lane::join_pieces(unsigned count) {
       collected_counters_.rx_frames.add(1);
       collected_counters_.rx_bytes.add(rte_pktmbuf_pkt_len(frames[i]));
       collected_counters_.drops[in_pieces].add(1);
+      show_drops(&frames[i], 1, in_pieces);
       rte_pktmbuf_free(frames[i]);
     } else {
       frames[kept++] = frames[i];
@@ -214,7 +216,14 @@ bool Lane::in_time(std::uint64_t rx_tsc) const {
   return admission_.in_time(age, device_computes());
 }
 
+void Lane::show_drops(rte_mbuf* const* frames, unsigned count, packet::Reason reason) {
+  if (!tapped()) [[likely]]
+    return;
+  for (unsigned i = 0; i < count; ++i) parts_.tap->dropped(parts_.index, parts_.port, frames[i], reason);
+}
+
 void Lane::refuse(unsigned count) {
+  show_drops(burst_.frames(), count, overdue);
   collected_counters_.rx_frames.add(count);
   collected_counters_.rx_bytes.add(burst_bytes_);
   collected_counters_.drops[overdue].add(count);
@@ -242,6 +251,7 @@ std::uint32_t Lane::collect(Batch& batch, unsigned count, std::uint64_t now) {
   }
   if (parts_.mode == Mode::collector_only) {
     collected_counters_.drops[measured_only].add(batch.count);
+    show_drops(batch.mbuf, batch.count, measured_only);
     forwarded_.add(batch.count);
     rte_pktmbuf_free_bulk(batch.mbuf, batch.count);
     batch.count = batch.segments = batch.extra_count = 0;
@@ -275,6 +285,8 @@ unsigned Lane::receive() {
   const unsigned count = receive_burst(most, now);
   std::uint32_t load = 0;
   std::uint64_t guarded = 0;
+  if (tapped()) [[unlikely]]
+    parts_.tap->received(parts_.index, parts_.port, {burst_.frames(), count}, now);
   if (count == 0) {
     collected_counters_.empty_polls.add(1);
   } else if (!in_time(now)) [[unlikely]] {
@@ -309,6 +321,7 @@ std::uint64_t Lane::away_ticks(std::uint64_t until) const {
 void Lane::abandon() {
   const auto give_up = [this](rte_mbuf** frames, unsigned count) {
     collected_counters_.drops[stopped].add(count);
+    show_drops(frames, count, stopped);
     rte_pktmbuf_free_bulk(frames, count);
   };
   for (Batch* batch = ring_->oldest(); batch != nullptr; batch = ring_->oldest()) {

@@ -72,6 +72,7 @@ class Lane {
     std::uint32_t overlap;    // cycles that a batch may spend on the device
     bool refuses_overdue;     // admission.h
     bool shares_queue;        // receives from inbox() instead of the queue: `queue` belongs to another lane of the port
+    FrameTap* tap = nullptr;  // null: nobody ever looks at frames
   };
   Lane(Parts parts, std::unique_ptr<BatchRing> ring, FlowInbox inbox = {});
 
@@ -134,6 +135,8 @@ class Lane {
   unsigned receive_burst(unsigned most, std::uint64_t& now);
   std::uint32_t collect(Batch& batch, unsigned count, std::uint64_t now);
   bool in_time(std::uint64_t rx_tsc) const;
+  bool tapped() const { return parts_.tap != nullptr && parts_.tap->on(); }
+  void show_drops(rte_mbuf* const* frames, unsigned count, packet::Reason reason);
   void refuse(unsigned count);
   bool survey(unsigned count);
   unsigned join_pieces(unsigned count);

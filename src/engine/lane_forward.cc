@@ -71,6 +71,7 @@ void Lane::rescue(Batch& batch) {
     parts_.function->lost(batch);
     if (!parts_.function->recomputable()) {
       forwarded_counters_.drops[device_lost].add(batch.count);
+      show_drops(batch.mbuf, batch.count, device_lost);
       forwarded_.add(batch.count);
       rte_pktmbuf_free_bulk(batch.mbuf, batch.count);
       batch.count = batch.segments = 0;
@@ -137,6 +138,7 @@ unsigned Lane::send_injected() {
   const unsigned count = rte_ring_sc_dequeue_burst(ring, reinterpret_cast<void**>(frames), burst_size, nullptr);
   if (count != 0) {
     forwarded_counters_.injected_frames.add(count);
+    emitter_.set_rx_port(parts_.port);
     for (unsigned i = 0; i < count; ++i) {
       const std::uint32_t length = rte_pktmbuf_pkt_len(frames[i]);
       const auto* const data = rte_pktmbuf_mtod(frames[i], const std::uint8_t*);

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstring>
 #include <optional>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -96,36 +97,10 @@ std::uint32_t half(const void* bytes, bool swapped) {
 struct Found : CaptureFacts {  // of whole ones
   std::uint64_t begin = 0;     // of what is not
   std::string wrong;           // empty: nothing
-  std::string other;           // whole, but nothing that can be read as it is; empty: it can
+  std::string other;           // whole, but nothing that can be read; empty: it can
 };
 
 constexpr std::uint32_t ethernet_link = 1;
-constexpr const char* convert = "'scripts/to-ethernet FILE OTHER', in Sluice's source,";
-
-std::string link_text(std::uint32_t link) {
-  static constexpr std::pair<std::uint32_t, const char*> names[] = {{0, "BSD loopback"},
-                                                                    {9, "PPP"},
-                                                                    {12, "raw IP"},
-                                                                    {14, "raw IP"},
-                                                                    {50, "PPP"},
-                                                                    {51, "PPPoE"},
-                                                                    {101, "raw IP"},
-                                                                    {105, "802.11"},
-                                                                    {108, "BSD loopback"},
-                                                                    {113, "Linux cooked"},
-                                                                    {127, "802.11 radiotap"},
-                                                                    {192, "PPI"},
-                                                                    {228, "raw IPv4"},
-                                                                    {229, "raw IPv6"},
-                                                                    {276, "Linux cooked v2"}};
-  const auto* const known = std::ranges::find(names, link, &std::pair<std::uint32_t, const char*>::first);
-  return std::to_string(link) + (known == std::end(names) ? "" : std::string(" (") + known->second + ")");
-}
-
-std::string not_ethernet(std::uint32_t link) {
-  return "has frames of link type " + link_text(link) + ", and only Ethernet (1) is read: " + convert +
-         " gives packets an Ethernet header";
-}
 
 Found walk_pcap(Reader& in, bool swapped) {
   constexpr std::size_t file_header = 24;
@@ -145,10 +120,8 @@ Found walk_pcap(Reader& in, bool swapped) {
                   " of pcap, and libpcap reads 2.0 to 2.4: is it damaged?";
     return found;
   }
-  if (const std::uint32_t link = word(front + 20, swapped) & 0xffff; link != ethernet_link) {
-    found.other = not_ethernet(link);  // above it: how long checksums of frames are
-    return found;
-  }
+  const std::uint32_t link = word(front + 20, swapped) & 0xffff;  // above it: how long checksums of frames are
+  const std::uint32_t snapshot = word(front + 16, swapped);
   for (std::uint64_t at = file_header; at < in.size(); ++found.packets) {
     found.begin = at;
     const std::uint8_t* const header = in.bytes(at, packet_header);
@@ -165,29 +138,30 @@ Found walk_pcap(Reader& in, bool swapped) {
       break;
     }
   }
+  // libpcap takes no snapshot length at all for the longest.
+  const bool cuts = snapshot != 0 && snapshot <= 0x7fffffff && snapshot < found.longest;
+  found.needs_copy = link != ethernet_link || cuts;
   return found;
 }
 
-// What libpcap's reader has against a pcapng's interfaces, which it takes for one: from the first other one on it hands
-// out nothing more.
+// What the driver's libpcap has against a pcapng's interfaces, which it takes for one: from the first other one on it
+// hands out nothing more.
 class Interfaces {
  public:
-  // `block`: its first 16 bytes. Empty: nothing.
-  std::string add(const std::uint8_t* block, bool swapped) {
-    const std::uint32_t link = half(block + 8, swapped);
+  // `block`: its first 16 bytes.
+  void add(const std::uint8_t* block, bool swapped) {
     const std::uint32_t given = word(block + 12, swapped);
     const std::uint32_t snapshot = given == 0 || given > most_snapshot ? longest_packet : given;
-    if (link != ethernet_link) return not_ethernet(link);
+    other_ = other_ || half(block + 8, swapped) != ethernet_link || (first_ && snapshot != *first_);
     if (!first_) first_ = snapshot;
-    if (snapshot == *first_) return {};
-    return "has interfaces of different snapshot lengths, " + std::to_string(*first_) + " and " +
-           std::to_string(snapshot) + ", which libpcap does not read: " + convert + " writes one";
   }
   bool none() const { return !first_; }
+  bool are_one(std::uint32_t longest) const { return !other_ && first_ && longest <= *first_; }
 
  private:
   static constexpr std::uint32_t most_snapshot = 0x7fffffff;
   std::optional<std::uint32_t> first_;
+  bool other_ = false;
 };
 
 // Of a pcapng's packet, the bytes that are there and those that there were; a simple one (3) tells the latter alone.
@@ -226,8 +200,9 @@ Found walk_pcapng(Reader& in) {
     if (type == section_block) {  // reads alike from either end
       const bool other_order = word(header + 8, false) == 0x4d3c2b1a;
       if (at != 0 && other_order != swapped && found.other.empty()) {
-        found.other = std::string("has sections of different byte orders, which libpcap does not read: ") + convert +
-                      " writes one";
+        found.other =
+            "has sections of different byte orders, which libpcap does not read: Wireshark's 'editcap FILE OTHER' "
+            "writes one";
       }
       swapped = other_order;
     }
@@ -246,7 +221,7 @@ Found walk_pcapng(Reader& in) {
                     std::to_string(again) + " at its end";
     } else if (type == 1) {
       const std::uint8_t* const front = in.bytes(found.begin, interface_front);
-      if (front != nullptr && found.other.empty()) found.other = interfaces.add(front, swapped);
+      if (front != nullptr) interfaces.add(front, swapped);
     } else if (is_packet(type)) {
       ++found.packets;
       found.longest = std::max(found.longest, lengths.there);
@@ -254,10 +229,12 @@ Found walk_pcapng(Reader& in) {
     }
   }
   if (interfaces.none() && found.other.empty()) found.other = "describes no interface: capture it again";
+  found.needs_copy = !interfaces.are_one(found.longest);
   return found;
 }
 
-enum class Format { none, pcap, pcap_swapped, pcapng };
+// Modified: with longer headers of packets, which libpcap alone knows.
+enum class Format { none, pcap, pcap_swapped, modified, modified_swapped, pcapng };
 
 Format format_of(Reader& in) {
   const std::uint8_t* const front = in.bytes(0, sizeof(std::uint32_t));
@@ -270,9 +247,72 @@ Format format_of(Reader& in) {
     case 0xd4c3b2a1:
     case 0x4d3cb2a1:
       return Format::pcap_swapped;
+    case 0xa1b2cd34:  // of Kuznetzov, of Mesquita, of Navtel
+    case 0xa1b234cd:
+    case 0xa12b3c4d:
+      return Format::modified;
+    case 0x34cdb2a1:
+    case 0xcd34b2a1:
+    case 0x4d3c2ba1:
+      return Format::modified_swapped;
     default:
       return Format::none;
   }
+}
+
+CaptureFormat told_as(Format format) {
+  if (format == Format::pcapng) return CaptureFormat::pcapng;
+  return format == Format::pcap || format == Format::modified ? CaptureFormat::pcap : CaptureFormat::pcap_swapped;
+}
+
+// What the file is instead of a capture.
+std::string no_capture(Reader& in) {
+  if (in.size() == 0) return "is empty: it has not even a capture's header";
+  struct Kind {
+    std::string_view front, what;
+  };
+  using namespace std::string_view_literals;
+  static constexpr Kind kinds[] = {
+      {"\x1f\x8b"sv, "is compressed (gzip): 'gzip -dc FILE > OTHER' unpacks it"},
+      {"\x28\xb5\x2f\xfd"sv, "is compressed (zstd): 'zstd -dc FILE > OTHER' unpacks it"},
+      {"\xfd\x37zXZ"sv, "is compressed (xz): 'xz -dc FILE > OTHER' unpacks it"},
+      {"BZh"sv, "is compressed (bzip2): 'bzip2 -dc FILE > OTHER' unpacks it"},
+      {"\x04\x22\x4d\x18"sv, "is compressed (lz4): 'lz4 -dc FILE > OTHER' unpacks it"},
+      {"snoop\0\0\0"sv, "is a capture of snoop, which libpcap does not read: Wireshark's 'editcap FILE OTHER' can"}};
+  for (const Kind& kind : kinds) {
+    const std::uint8_t* const front = in.bytes(0, kind.front.size());
+    if (front != nullptr && std::memcmp(front, kind.front.data(), kind.front.size()) == 0)
+      return std::string(kind.what);
+  }
+  return "is no capture: neither pcap nor pcapng";
+}
+
+std::string only_other_links(const CaptureContent& content) {
+  std::string links;
+  for (const auto& [link, count] : content.unread) links += (links.empty() ? "" : ", ") + link_text(link);
+  return "has frames of link type " + links +
+         " alone, of which no network is read: docs/configuration.md lists what is";
+}
+
+// Reads it as a copy of it would be made, and makes one where it is wanted.
+Expected<CaptureFacts> read_whole(const std::string& path, Format format, const CaptureProgress& progress,
+                                  std::shared_ptr<const CaptureCopy>* copy) {
+  std::shared_ptr<const CaptureCopy> made;
+  if (copy != nullptr) {
+    auto file = CaptureCopy::make();
+    if (!file) return tl::unexpected(file.error());
+    made = std::move(*file);
+  }
+  const auto content = read_capture(path, told_as(format), made ? made->stream() : nullptr, progress);
+  if (!content) return tl::unexpected(content.error());
+  const std::uint64_t other = content->fates[static_cast<std::size_t>(LinkFate::other_link)];
+  if (other != 0 && other == content->packets) return make_error(path + ": " + only_other_links(*content));
+  if (copy != nullptr) *copy = std::move(made);
+  return CaptureFacts{.packets = content->packets,
+                      .cut = content->cut,
+                      .longest = content->longest,
+                      .needs_copy = true,
+                      .left_out = content->left_out()};
 }
 
 }  // namespace
@@ -284,19 +324,20 @@ bool may_be_emptied(const std::string& path) {
   return in.size() == 0 || in.failed() || format_of(in) != Format::none;
 }
 
-Expected<CaptureFacts> check_capture(const std::string& path, const CaptureProgress& progress) {
+Expected<CaptureFacts> check_capture(const std::string& path, const CaptureProgress& progress,
+                                     std::shared_ptr<const CaptureCopy>* copy) {
   // libpcap would wait for a pipe's other end, deaf to signals.
   if (auto regular = check_regular_file(path); !regular) return tl::unexpected(regular.error());
   Reader in(path, progress);
   const Format format = format_of(in);
+  if (format == Format::modified || format == Format::modified_swapped) return read_whole(path, format, progress, copy);
   Found found;
   if (format == Format::pcapng) {
     found = walk_pcapng(in);
   } else if (format != Format::none) {
     found = walk_pcap(in, format == Format::pcap_swapped);
   } else {
-    found.other =
-        in.size() == 0 ? "is empty: it has not even a capture's header" : "is no capture: neither pcap nor pcapng";
+    found.other = no_capture(in);
   }
   if (in.stopped()) return make_error(path + ": interrupted while it was read");
   if (in.failed()) return make_error(path + ": cannot be read to its end");
@@ -306,7 +347,7 @@ Expected<CaptureFacts> check_capture(const std::string& path, const CaptureProgr
                       ": capture it again, or write what is whole to a file of its own (tcpdump -r FILE -w OTHER)");
   }
   if (!found.other.empty()) return make_error(path + ": " + found.other);
-  return CaptureFacts(found);
+  return found.needs_copy ? read_whole(path, format, progress, copy) : CaptureFacts(found);
 }
 
 }  // namespace sluice::port

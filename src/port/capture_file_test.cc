@@ -1,5 +1,6 @@
 #include "port/capture_file.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -8,8 +9,10 @@
 #include <filesystem>
 #include <fstream>
 #include <initializer_list>
+#include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "../tests/support/pcap_file.h"
 
@@ -34,7 +37,7 @@ std::uint32_t version(bool swapped) {
 
 // A pcap's header.
 std::string pcap() {
-  return words({0xa1b2c3d4U, version(false), 0U, 0U, 65535U, 1U});
+  return words({0xa1b2c3d4U, version(false), 0U, 0U, 262144U, 1U});
 }
 
 // A packet's header in it.
@@ -261,44 +264,131 @@ TEST_F(CaptureFile, WhatIsNoCaptureIsSaid) {
   EXPECT_EQ(missing.error().message, "/nonexistent: No such file or directory");
 }
 
-std::string not_ethernet(const std::string& link) {
-  return ": has frames of link type " + link +
-         ", and only Ethernet (1) is read: 'scripts/to-ethernet FILE OTHER', in Sluice's source, gives packets an "
-         "Ethernet header";
+// An IPv4 packet of 28 bytes.
+std::string packet() {
+  return std::string("\x45\0\0\x1c\0\0\x40\0\x40\x11\0\0\x0a\1\0\2\x0a\2\0\2\x11\x11\0\x35\0\x08\0\0", 28);
 }
 
-TEST_F(CaptureFile, FramesThatAreNoEthernetAreSaid) {
-  const std::pair<std::uint32_t, std::string> links[] = {{0, "0 (BSD loopback)"},
-                                                         {101, "101 (raw IP)"},
-                                                         {113, "113 (Linux cooked)"},
-                                                         {276, "276 (Linux cooked v2)"},
-                                                         {147, "147"}};
-  for (const auto& [link, text] : links) {
-    for (const bool swapped : {false, true}) {
-      std::string header;
-      for (const std::uint32_t one : {0xa1b2c3d4U, version(swapped), 0U, 0U, 65535U, link})
-        header += word(one, swapped);
-      EXPECT_EQ(said(header), path_ + not_ethernet(text));
+std::string ethernet() {
+  return std::string(12, '\0') + "\x08" + std::string(1, '\0') + packet();
+}
+
+std::string padded(std::string bytes) {
+  return bytes + std::string((4 - bytes.size() % 4) % 4, '\0');
+}
+
+// A pcapng's enhanced packet block, of which there were `original` bytes; a simple one.
+std::string enhanced(std::uint32_t interface, const std::string& bytes, std::uint32_t original) {
+  const auto size = static_cast<std::uint32_t>(bytes.size()),
+             length = static_cast<std::uint32_t>(32 + padded(bytes).size());
+  return words({6, length, interface, 0, 0, size, original}) + padded(bytes) + word(length);
+}
+
+std::string simple(const std::string& bytes, std::uint32_t original) {
+  const auto length = static_cast<std::uint32_t>(16 + padded(bytes).size());
+  return words({3, length, original}) + padded(bytes) + word(length);
+}
+
+std::string pcap_of(std::uint32_t link, std::uint32_t snapshot, const std::string& bytes, bool swapped = false,
+                    std::uint32_t magic = 0xa1b2c3d4U) {
+  std::string text;
+  const auto size = static_cast<std::uint32_t>(bytes.size());
+  for (const std::uint32_t one : {magic, version(swapped), 0U, 0U, snapshot, link, 1U, 1U, size, size})
+    text += word(one, swapped);
+  const bool modified = magic == 0xa1b2cd34U;
+  return text + (modified ? std::string(8, '\0') : "") + bytes;
+}
+
+class CapturesCopied : public CaptureFile {
+ protected:
+  // The frames of the copy.
+  std::vector<std::string> copied(const std::string& bytes) {
+    std::ofstream(path_, std::ios::binary) << bytes;
+    std::shared_ptr<const CaptureCopy> copy;
+    const auto facts = check_capture(path_, {}, &copy);
+    EXPECT_TRUE(facts) << facts.error().message;
+    if (!facts) return {};
+    facts_ = *facts;
+    EXPECT_EQ(copy != nullptr, facts->needs_copy);
+    std::vector<std::string> frames;
+    if (copy != nullptr) {
+      for (const test::Frame& frame : test::read_pcap(copy->path())) frames.emplace_back(frame.begin(), frame.end());
     }
-    EXPECT_EQ(said(section_alone() + interface(link)), path_ + not_ethernet(text));
-    EXPECT_EQ(said(section() + interface(link)), path_ + not_ethernet(text)) << "a second interface";
-    EXPECT_EQ(said(section() + section_alone() + interface(link)), path_ + not_ethernet(text)) << "a second section";
+    return frames;
   }
-  EXPECT_EQ(said(words({0xa1b2c3d4U, 0x00040002U, 0U, 0U, 65535U, 0x14000001})), "") << "with checksums of frames";
+  CaptureFacts facts_;
+};
+
+using Frames = std::vector<std::string>;
+
+TEST_F(CapturesCopied, WhatTheDriverReadsAsItIsIsLeftAsItIs) {
+  EXPECT_EQ(copied(pcap_of(1, 65535, ethernet())), Frames());
+  EXPECT_EQ(copied(pcap_of(0x14000001, 65535, ethernet())), Frames()) << "with checksums of frames";
+  EXPECT_EQ(copied(section() + interface(1, 262'144) + enhanced(1, ethernet(), 42)), Frames());
+  EXPECT_FALSE(facts_.needs_copy);
 }
 
-// 0 is the most that there is.
-TEST_F(CaptureFile, InterfacesThatLibpcapDoesNotTakeForOneAreSaid) {
-  const std::string lengths = path_ + ": has interfaces of different snapshot lengths, ";
-  const std::string advice =
-      ", which libpcap does not read: 'scripts/to-ethernet FILE OTHER', in Sluice's source, writes one";
-  EXPECT_EQ(said(section() + interface(1, 262'144)), "");
-  EXPECT_EQ(said(section() + interface(1, 0x80000000)), "");
-  EXPECT_EQ(said(section() + interface(1, 96)), lengths + "262144 and 96" + advice);
-  EXPECT_EQ(said(section() + section_alone() + interface(1, 500'000)), lengths + "262144 and 500000" + advice);
-  EXPECT_EQ(said(pcapng(false) + pcapng(false)), "");
-  EXPECT_EQ(said(pcapng(false) + pcapng(true)), path_ + ": has sections of different byte orders" + advice);
+TEST_F(CapturesCopied, PacketsLongerThanTheSnapshotLengthAreRead) {
+  for (const bool swapped : {false, true}) {
+    EXPECT_EQ(copied(pcap_of(1, 20, ethernet(), swapped)), Frames{ethernet()});
+    EXPECT_EQ(facts_.cut, 0U);
+    EXPECT_EQ(facts_.longest, 42U);
+  }
+  EXPECT_EQ(copied(section_alone() + interface(1, 20) + enhanced(0, ethernet(), 42)), Frames{ethernet()});
+}
+
+TEST_F(CapturesCopied, OtherLinksAndFormatsAreRead) {
+  for (const bool swapped : {false, true}) {
+    for (const std::uint32_t magic : {0xa1b2c3d4U, 0xa1b23c4dU, 0xa1b2cd34U}) {
+      EXPECT_EQ(copied(pcap_of(101, 65535, packet(), swapped, magic)), Frames{ethernet()}) << magic;
+    }
+  }
+  EXPECT_EQ(copied(pcap_of(0, 65535, std::string("\2\0\0\0", 4) + packet())), Frames{ethernet()});
+}
+
+// Of sections, too, each of which counts its interfaces from 0.
+TEST_F(CapturesCopied, InterfacesOfAnyLinkAndLengthAreRead) {
+  const std::string front = section() + interface(101, 96) + interface(195);
+  EXPECT_EQ(copied(front + enhanced(1, packet(), 28) + enhanced(0, ethernet(), 42) + simple(ethernet(), 42) +
+                   section_alone() + interface(12, 1000) + enhanced(0, packet(), 100)),
+            Frames(4, ethernet()));
+  EXPECT_EQ(facts_.packets, 4U);
+  EXPECT_EQ(facts_.cut, 1U);
+  EXPECT_EQ(facts_.left_out, "");
+  EXPECT_EQ(copied(front + enhanced(2, packet(), 28) + enhanced(1, packet(), 28) + enhanced(1, "\xff", 1)),
+            Frames{ethernet()});
+  EXPECT_EQ(
+      facts_.left_out,
+      "2 of 3 packets are left out: 1 without a packet of a network, 1 of link type 195 (IEEE 802.15.4), which is "
+      "not read");
+}
+
+TEST_F(CapturesCopied, ASimplePacketThatWasCutIsReadAsFarAsItIsThere) {
+  const std::string front = section_alone() + interface(1, 30) + interface(101);
+  EXPECT_EQ(copied(front + simple(ethernet().substr(0, 30), 42) + enhanced(1, packet(), 28)),
+            (Frames{ethernet().substr(0, 30), ethernet()}));
+  EXPECT_EQ(facts_.cut, 1U);
+}
+
+TEST_F(CaptureFile, LinksWithoutANetworkAreRefused) {
+  EXPECT_EQ(said(pcap_of(195, 65535, packet())),
+            path_ +
+                ": has frames of link type 195 (IEEE 802.15.4) alone, of which no network is read: "
+                "docs/configuration.md lists what is");
+  EXPECT_EQ(said(pcap_of(195, 65535, packet()).substr(0, 24)), "") << "no packets";
+}
+
+TEST_F(CaptureFile, WhatLibpcapDoesNotReadIsSaid) {
+  const std::string no_interface = section() + interface(101) + enhanced(7, packet(), 28);
+  EXPECT_THAT(said(no_interface), testing::HasSubstr(path_ + ": libpcap reads no further behind 0 whole packets: "));
+  EXPECT_EQ(said(pcapng(false) + pcapng(true)),
+            path_ +
+                ": has sections of different byte orders, which libpcap does not read: Wireshark's 'editcap FILE "
+                "OTHER' writes one");
   EXPECT_EQ(said(section_alone()), path_ + ": describes no interface: capture it again");
+  EXPECT_EQ(said("\x1f\x8b\x08 and so on"), path_ + ": is compressed (gzip): 'gzip -dc FILE > OTHER' unpacks it");
+  EXPECT_EQ(said(std::string("snoop\0\0\0\0\0\0\2", 12)),
+            path_ + ": is a capture of snoop, which libpcap does not read: Wireshark's 'editcap FILE OTHER' can");
 }
 
 TEST_F(CaptureFile, WhatIsNoRegularFileIsRefused) {

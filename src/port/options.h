@@ -3,9 +3,20 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <memory>
 #include <string>
 
+#include "port/capture_copy.h"
+
 namespace sluice::port {
+
+// Captures that the driver cannot read as they are, by the path that `device` names. They follow from `device` and the
+// files alone: options that differ in nothing else are the same.
+struct CaptureCopies {
+  std::map<std::string, std::shared_ptr<const CaptureCopy>> by_path;
+  bool operator==(const CaptureCopies&) const { return true; }
+};
 
 struct PortOptions {
   std::string name;     // the administrator's name, unique
@@ -17,6 +28,7 @@ struct PortOptions {
   std::string peer;     // port that echo and touch send to; empty: the other of two ports, else itself
   unsigned descriptors = 1024;  // per queue and direction
   bool promiscuous = true;
+  CaptureCopies copies = {};
   unsigned lane_count() const { return lanes != 0 ? lanes : queues; }
   bool operator==(const PortOptions&) const = default;
 };

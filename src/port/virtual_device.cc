@@ -238,6 +238,20 @@ std::vector<std::string> device_arguments(const std::string& device, const std::
   return values;
 }
 
+namespace {
+
+// Each `argument` of the device, which is all of one, by `other`.
+void replace_argument(std::string& device, const std::string& argument, const std::string& other) {
+  for (std::size_t at = device.find(',' + argument); at != std::string::npos;) {
+    const std::size_t end = at + 1 + argument.size();
+    const bool whole = end == device.size() || device[end] == ',';
+    if (whole) device.replace(at + 1, argument.size(), other);
+    at = device.find(',' + argument, whole ? at + 1 + other.size() : end);
+  }
+}
+
+}  // namespace
+
 std::string complete_arguments(const PortOptions& port, const MemoryOptions& memory) {
   std::string device = port.device;
   const auto add = [&](const char* key, unsigned value) {
@@ -260,6 +274,10 @@ std::string complete_arguments(const PortOptions& port, const MemoryOptions& mem
   } else if (is_driver(device, "net_memif")) {
     // A frame larger than a buffer would arrive in pieces.
     add("bsize", memory.frame_bytes);
+  } else if (is_driver(device, "net_pcap")) {
+    for (const auto& [path, copy] : port.copies.by_path) {
+      replace_argument(device, "rx_pcap=" + path, "rx_pcap=" + copy->path());
+    }
   }
   return device;
 }

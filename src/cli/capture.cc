@@ -1,0 +1,171 @@
+#include <signal.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/units.h"
+#include "cli/api_option.h"
+#include "cli/commands.h"
+#include "control/capture_request.h"
+#include "control/pcapng_blocks.h"
+
+namespace sluice::cli {
+namespace {
+
+struct CaptureOptions {
+  control::CaptureRequest request;
+  std::vector<std::string> filter;
+  std::string file = "-";
+};
+
+volatile sig_atomic_t interrupted = 0;
+
+void note_interrupt(int /*signal*/) {
+  interrupted = 1;
+}
+
+// From now on these end the capture, and not the program inside a block.
+void end_capture_on_signals() {
+  struct sigaction action {};
+  action.sa_handler = note_interrupt;
+  action.sa_flags = SA_RESTART;
+  for (const int number : {SIGINT, SIGTERM, SIGHUP}) sigaction(number, &action, nullptr);
+  signal(SIGPIPE, SIG_IGN);
+}
+
+// Writes whole blocks as they come, of statistics the last one alone, at the end.
+class BlockWriter {
+ public:
+  explicit BlockWriter(std::FILE* out) : out_(out) {}
+  // False: nothing more is wanted, or can be written.
+  bool take(std::string_view bytes) {
+    pending_.append(bytes);
+    std::size_t at = 0;
+    while (pending_.size() - at >= 2 * sizeof(std::uint32_t)) {
+      const std::uint32_t type = word(at), length = word(at + 4);
+      if (pending_.size() - at < length || length < 12) break;
+      add(type, std::string_view(pending_).substr(at, length));
+      at += length;
+    }
+    pending_.erase(0, at);
+    return std::fflush(out_) == 0 && !failed_;
+  }
+  void end() {
+    write(statistics_);
+    std::fflush(out_);
+  }
+  bool failed() const { return failed_ || std::ferror(out_) != 0; }
+  std::uint64_t packets() const { return packets_; }
+  // As the last statistics say.
+  std::uint64_t lost() const { return lost_; }
+
+ private:
+  std::uint32_t word(std::size_t at) const {
+    std::uint32_t value = 0;
+    std::memcpy(&value, pending_.data() + at, sizeof value);
+    return value;
+  }
+  void add(std::uint32_t type, std::string_view block) {
+    constexpr std::size_t dropped_at = 36, statistics_bytes = 52;  // behind interface, time and what was received
+    if (type == control::pcapng::statistics) {
+      statistics_ = block;
+      if (block.size() >= statistics_bytes) std::memcpy(&lost_, block.data() + dropped_at, sizeof lost_);
+      return;
+    }
+    if (type == control::pcapng::packet) ++packets_;
+    write(block);
+  }
+  void write(std::string_view block) {
+    failed_ = failed_ || std::fwrite(block.data(), 1, block.size(), out_) != block.size();
+  }
+
+  std::FILE* const out_;
+  std::string pending_, statistics_;
+  std::uint64_t packets_ = 0, lost_ = 0;
+  bool failed_ = false;
+};
+
+int fail(const std::string& why, int status) {
+  std::fprintf(stderr, "sluice: %s\n", why.c_str());
+  return status;
+}
+
+int run(const ApiPlace& api, CaptureOptions options) {
+  for (const std::string& word : options.filter) {
+    options.request.filter += (options.request.filter.empty() ? "" : " ") + word;
+  }
+  const bool to_output = options.file == "-";
+  if (to_output && isatty(STDOUT_FILENO) == 1) {
+    return fail(
+        "a capture is no text: write it to a file with -w FILE, or pipe it into 'tcpdump -nr -' or "
+        "'wireshark -k -i -'",
+        2);
+  }
+  const auto client = open_api(api);
+  if (!client) return 2;
+  // Opened with the first bytes: a capture that is refused empties no file.
+  std::FILE* out = to_output ? stdout : nullptr;
+  std::unique_ptr<BlockWriter> writer;
+  int why = 0;
+  end_capture_on_signals();
+  const auto streamed = client->stream("/api/v1/capture", to_json(options.request), [&](std::string_view bytes) {
+    if (out == nullptr && (out = std::fopen(options.file.c_str(), "wbe")) == nullptr) {
+      why = errno;
+      return false;
+    }
+    if (!writer) {
+      writer = std::make_unique<BlockWriter>(out);
+      std::fprintf(stderr, "sluice: capturing; Ctrl-C ends it\n");
+    }
+    return writer->take(bytes) && interrupted == 0;
+  });
+  if (why != 0) return fail(options.file + ": " + std::strerror(why), 1);
+  if (!writer) return streamed ? 0 : fail(streamed.error().message, 1);
+  writer->end();
+  const bool reader_left = to_output && errno == EPIPE;
+  const bool failed = writer->failed() && !reader_left;
+  if (!to_output && std::fclose(out) != 0) return fail(options.file + ": " + std::strerror(errno), 1);
+  if (failed) return fail((to_output ? "standard output" : options.file) + ": not all could be written", 1);
+  std::fprintf(stderr, "sluice: %s captured, %lu lost: the gateway had no room for them (--buffer)\n",
+               counted_text(writer->packets(), "frame").c_str(), writer->lost());
+  return streamed ? 0 : fail(streamed.error().message + "; what came before is written", 1);
+}
+
+}  // namespace
+
+void add_capture(CLI::App& app, int& status) {
+  CLI::App* command = app.add_subcommand("capture", "Show the frames of a running gateway, as pcapng");
+  const auto api = add_api_options(*command);
+  const auto options = std::make_shared<CaptureOptions>();
+  command
+      ->add_option("TARGET", options->request.target,
+                   "a port, any (of all ports), lane:N, or drops: frames that are dropped")
+      ->type_name("")
+      ->required();
+  command->add_option("FILTER", options->filter, "only these frames, as tcpdump has it: tcp port 80")->type_name("");
+  command->add_option("-w,--write", options->file, "file to write; -: standard output")->capture_default_str();
+  command->add_option("-s,--snapshot", options->request.snapshot, "bytes of a frame that are kept")
+      ->check(CLI::Range(14U, 262144U))
+      ->capture_default_str();
+  command->add_option("-c,--count", options->request.count, "end after so many frames");
+  command->add_option("--seconds", options->request.seconds, "end after so long");
+  command->add_option("--direction", options->request.direction, "in or out: only frames that come, or that leave")
+      ->check(CLI::IsMember({"in", "out"}));
+  command->add_option("--reason", options->request.reason, "of drops: this one alone, such as no_route");
+  command->add_option("--buffer", options->request.buffer, "frames that the gateway keeps while they wait")
+      ->check(CLI::Range(16U, 65536U))
+      ->capture_default_str();
+  command->footer(
+      "sluice capture lan icmp | tcpdump -nr -       sluice capture drops -w drops.pcapng\n"
+      "What became of a frame stands in its comment. docs/capture.md has more.");
+  command->callback([=, &status] { status = run(*api, *options); });
+}
+
+}  // namespace sluice::cli
