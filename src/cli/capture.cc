@@ -1,10 +1,10 @@
+#include <poll.h>
 #include <signal.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
-#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -55,11 +55,16 @@ class BlockWriter {
       at += length;
     }
     pending_.erase(0, at);
-    return std::fflush(out_) == 0 && !failed_;
+    return std::fflush(out_) == 0 && !failed_ && !reader_left();
   }
   void end() {
     write(statistics_);
     std::fflush(out_);
+  }
+  // The reader of a pipe has closed its end, which a write alone would tell, with the next frame.
+  bool reader_left() const {
+    pollfd end{fileno(out_), 0, 0};
+    return poll(&end, 1, 0) > 0 && (end.revents & POLLERR) != 0;
   }
   bool failed() const { return failed_ || std::ferror(out_) != 0; }
   std::uint64_t packets() const { return packets_; }
@@ -129,8 +134,7 @@ int run(const ApiPlace& api, CaptureOptions options) {
   if (why != 0) return fail(options.file + ": " + std::strerror(why), 1);
   if (!writer) return streamed ? 0 : fail(streamed.error().message, 1);
   writer->end();
-  const bool reader_left = to_output && errno == EPIPE;
-  const bool failed = writer->failed() && !reader_left;
+  const bool failed = writer->failed() && !(to_output && writer->reader_left());
   if (!to_output && std::fclose(out) != 0) return fail(options.file + ": " + std::strerror(errno), 1);
   if (failed) return fail((to_output ? "standard output" : options.file) + ": not all could be written", 1);
   std::fprintf(stderr, "sluice: %s captured, %lu lost: the gateway had no room for them (--buffer)\n",

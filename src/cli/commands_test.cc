@@ -507,6 +507,7 @@ TEST(Packaging, ManualAndCompletionKnowEveryCommandAndOption) {
   add_calibrate(app, status);
   add_check(app, status);
   add_ctl(app, status);
+  add_capture(app, status);
   add_top(app, status);
   expect_described(app, file_text("packaging/sluice.1"), file_text("packaging/sluice.bash-completion"));
 }

@@ -3,6 +3,7 @@
 #include <rte_pause.h>
 
 #include <numeric>
+#include <optional>
 #include <utility>
 
 namespace sluice::engine {
@@ -26,9 +27,9 @@ void Emitter::flush(std::uint16_t port) {
   Queue& queue = queues_[port];
   const unsigned total = std::exchange(queue.count, 0);
   unsigned sent = 0;
-  FrameTap::Sending tapping;
+  std::optional<FrameTap::Sending> tapping;
   if (tapped_) [[unlikely]]
-    tapping.begin(*tap_, lane_, port, {queue.frames, total});
+    tapping.emplace().begin(*tap_, lane_, port, {queue.frames, total});
   away_->look(rte_rdtsc(), at_length_);
   for (unsigned attempt = 0; sent < total && attempt < tx_attempts; ++attempt) {
     const unsigned accepted =
@@ -38,8 +39,8 @@ void Emitter::flush(std::uint16_t port) {
       rte_pause();
     }
   }
-  if (tapped_) [[unlikely]]
-    tapping.end(sent);
+  if (tapping) [[unlikely]]
+    tapping->end(sent);
   away_->resume(rte_rdtsc());  // what the driver takes is no absence
   const std::uint64_t bytes = std::accumulate(queue.length, queue.length + sent, std::uint64_t{0});
   for (unsigned i = sent; i < total; ++i) {

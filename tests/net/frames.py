@@ -112,11 +112,13 @@ class Tcp4:
         return self
 
 
-def write_pcap(path, frames):
+def write_pcap(path, frames, link=1, snapshot=65535, order="<", magic=0xA1B2C3D4):
+    """`snapshot`: what the header says; frames are whole. `magic`: 0xA1B23C4D nanoseconds, 0xA1B2CD34 a modified one."""
+    more = bytes(8) if magic == 0xA1B2CD34 else b""
     with open(path, "wb") as file:
-        file.write(struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1))
+        file.write(struct.pack(f"{order}IHHiIII", magic, 2, 4, 0, 0, snapshot, link))
         for number, frame in enumerate(frames):
-            file.write(struct.pack("<IIII", 1, number, len(frame), len(frame)) + frame)
+            file.write(struct.pack(f"{order}IIII", 1, number, len(frame), len(frame)) + more + frame)
 
 
 def write_pcapng(path, frames, links=(1,), snapshots=(0,)):

@@ -102,12 +102,16 @@ def test_what_the_host_gets_and_sends_is_seen(network, tmp_path):
 
 
 def test_drops_have_their_reason(network, tmp_path):
-    with Capture(network, tmp_path, "drops", "--reason", "no_route", "net", "203.0.113.0/24") as capture:
-        before = network.gateway.drops().get("no_route", 0)
-        network.client.run("ping -n -i 0.05 -c 3 -W 1 203.0.113.9", check=False)
-        assert wait_until(lambda: network.gateway.drops().get("no_route", 0) >= before + 3, 5)
+    network.client.ip("addr add 169.254.7.7/16 dev eth0")
+    try:
+        with Capture(network, tmp_path, "drops", "--reason", "link_local", "icmp") as capture:
+            before = network.gateway.drops().get("link_local", 0)
+            network.client.run(f"ping -n -i 0.05 -c 3 -W 1 -I 169.254.7.7 {SERVER4}", check=False)
+            assert wait_until(lambda: network.gateway.drops().get("link_local", 0) == before + 3, 5), network.gateway.drops()
+    finally:
+        network.client.ip("addr del 169.254.7.7/16 dev eth0")
     assert len(capture.packets) == 3, capture.packets
-    assert all(one.comment.startswith("dropped: no_route (") and one.direction == IN for one in capture.packets)
+    assert all(one.port == "lan" and one.direction == IN and one.comment.startswith("dropped: link_local (") for one in capture.packets)
 
 
 def test_a_pipe_into_tcpdump_ends_with_it(network):

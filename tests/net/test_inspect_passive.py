@@ -7,6 +7,7 @@ import json
 import os
 import re
 import signal
+import struct
 import subprocess
 import time
 
@@ -139,21 +140,70 @@ def test_a_signal_behind_the_end_of_a_capture_finds_it_read(tmp_path):
     assert process.returncode == 0 and LEFT not in errors, errors
 
 
-def test_a_capture_of_another_kind_is_read(tmp_path):
+def found(done):
+    """Alerts by sid."""
+    sids = [int(match[1]) for match in map(FAST_LINE.fullmatch, done.stdout.splitlines()) if match]
+    return {sid: sids.count(sid) for sid in sids}
+
+
+def family(packet):
+    return {4: 2, 6: 10}[packet[0] >> 4]
+
+
+def ether_type(packet):
+    return {4: b"\x08\x00", 6: b"\x86\xdd"}[packet[0] >> 4]
+
+
+WIRELESS = bytes.fromhex("080200000200000000010200000000030200000000021000")
+SNAP = bytes.fromhex("aaaa03000000")
+LINKS = {  # what stands before an IP packet
+    "raw": (101, lambda packet: b""),
+    "loopback-big": (0, lambda packet: struct.pack(">I", family(packet))),
+    "loopback-little": (0, lambda packet: struct.pack("<I", family(packet))),
+    "cooked": (113, lambda packet: bytes.fromhex("0000000100060200000000020000") + ether_type(packet)),
+    "cooked-2": (276, lambda packet: ether_type(packet) + bytes(8) + b"\0\6\2\0\0\0\0\2\0\0"),
+    "ppp": (9, lambda packet: b"\xff\x03\x00" + {4: b"\x21", 6: b"\x57"}[packet[0] >> 4]),
+    "hdlc": (104, lambda packet: b"\x0f\x00" + ether_type(packet)),
+    "radiotap": (127, lambda packet: bytes.fromhex("0000080000000000") + WIRELESS + SNAP + ether_type(packet)),
+    "nflog": (239, lambda packet: bytes([family(packet), 0, 0, 0]) + struct.pack("<HH", 4 + len(packet), 9)),
+}
+
+
+@pytest.mark.parametrize("link", LINKS)
+def test_a_capture_of_another_link_type_is_read(tmp_path, link):
+    frames, expected = capture_of_attacks()
+    number, header = LINKS[link]
+    packets = [header(frame[14:]) + frame[14:] for frame in frames]
+    done = run_on_capture(tmp_path, packets, write=lambda path, packets: write_pcap(path, packets, number))
+    assert found(done) == expected and "left out" not in done.stderr, done.stderr
+    assert re.search(rf"received +{len(frames)} frames", done.stderr), done.stderr
+
+
+@pytest.mark.parametrize("form", [
+    {"snapshot": 64}, {"order": ">"}, {"magic": 0xA1B23C4D}, {"magic": 0xA1B2CD34, "order": ">", "snapshot": 64}], ids=str)
+def test_a_capture_is_read_whole_whatever_its_header_is(tmp_path, form):
+    frames, expected = capture_of_attacks()
+    done = run_on_capture(tmp_path, frames, write=lambda path, frames: write_pcap(path, frames, **form))
+    assert found(done) == expected and "cut" not in done.stderr, done.stderr
+
+
+def test_interfaces_of_any_kind_are_read_and_what_is_left_out_is_said(tmp_path):
     frames, expected = capture_of_attacks()
 
-    def found(done):
-        sids = [int(match[1]) for match in map(FAST_LINE.fullmatch, done.stdout.splitlines()) if match]
-        return {sid: sids.count(sid) for sid in sids}
+    def mixed(path, frames):
+        """Ethernet and 802.15.4 in turn, with a snapshot length, then one frame as raw IP with another."""
+        write_pcapng(path, [part for frame in frames for part in (frame, b"\0")], links=(1, 195), snapshots=(96,))
+        write_pcapng(tmp_path / "more", [frame[14:] for frame in frames[:1]], links=(101,), snapshots=(128,))
+        path.write_bytes(path.read_bytes() + (tmp_path / "more").read_bytes())
 
     assert found(run_on_capture(tmp_path, frames, write=write_pcapng)) == expected
-    packets = [frame[14:] for frame in frames]
-    for some, links, snapshots in [(packets, (101,), (0,)), (frames, (1,), (96, 128)), (frames, (1,), (64,))]:
-        done = run_on_capture(tmp_path, some, write=lambda path, some, links=links, snapshots=snapshots:
-                              write_pcapng(path, some, links, snapshots))
-        assert found(done) == expected and "left out" not in done.stderr, done.stderr
+    done = run_on_capture(tmp_path, frames, write=mixed)
+    assert set(found(done)) == set(expected), done.stderr
+    all_packets = 2 * len(frames) + 1
+    assert (f"{len(frames)} of {all_packets} packets are left out: {len(frames)} of link type 195 (IEEE 802.15.4), which is not read"
+            in done.stderr), done.stderr
     checked = subprocess.run([SLUICE, "check", tmp_path / "ids.toml"], cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
-    assert checked.returncode == 0, checked.stderr
+    assert checked.returncode == 0 and "left out" in checked.stderr, checked.stderr
 
 
 def test_without_lines_on_it_standard_output_has_the_summary(tmp_path):

@@ -260,10 +260,11 @@ def test_check_and_run_refuse_a_capture_that_is_cut(tmp_path):
     pytest.param(None, "No such file or directory", id="missing"),
     pytest.param(b"", "is empty", id="empty"),
     pytest.param(b"#!/bin/sh\n", "is no capture: neither pcap nor pcapng", id="text"),
-    pytest.param(struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 101),
-                 "has frames of link type 101 (raw IP), and only Ethernet (1) is read", id="raw-ip"),
+    pytest.param(struct.pack("<IHHiIII4I", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 195, 1, 1, 1, 1) + b"x",
+                 "has frames of link type 195 (IEEE 802.15.4) alone, of which no network is read", id="no-network"),
+    pytest.param(b"\x1f\x8b\x08", "is compressed (gzip): 'gzip -dc FILE > OTHER' unpacks it", id="compressed"),
 ])
-def test_check_and_run_refuse_what_is_no_capture_of_ethernet(tmp_path, content, why):
+def test_check_and_run_refuse_what_is_no_capture_of_a_network(tmp_path, content, why):
     path, capture = with_capture(tmp_path)
     capture.unlink() if content is None else capture.write_bytes(content)
     for command in ("check", "run"):
