@@ -292,13 +292,13 @@ TEST_F(ApiTest, ACaptureComesPieceByPieceOverTheSocketAlone) {
   EXPECT_EQ(stream(client, R"({"target": "lan", "filter": "udp"})"), "headerudpudp");
   EXPECT_EQ(stream(client, R"({"target": "lan", "filter": ")" + std::string(50, 'x') + "\"}").size(), 56U) << "left";
   EXPECT_EQ(stream(client, R"({"target": "wan"})"), "target: there is no port 'wan'");
-  EXPECT_EQ(stream(client, R"({"target": "lan", "fliter": "udp"})"), "unknown key 'fliter'; did you mean 'filter'?");
+  EXPECT_EQ(stream(client, R"({"target": "lan", "fliter": "udp"})"), "unknown key 'fliter'; did you mean \"filter\"?");
   EXPECT_EQ(stream(client, "[]"), "the request is no object of JSON");
   EXPECT_EQ(stream(client, "{}"), "target: name a port, \"any\", \"lane:N\" or \"drops\"");
   EXPECT_EQ(stream(client, R"({"target": "lan", "count": -1})"), "count: allowed is a number from 0 to 4294967295");
   EXPECT_EQ(stream(client, R"({"target": "lan", "filter": 1})"), "filter: a text is allowed");
   EXPECT_EQ(stream(client, R"({"target": "lan", "direction": "up"})"), "direction: allowed is \"in\" or \"out\"");
-  start({.listen = "127.0.0.1:0", .socket = socket_, .read_only = false});
+  start({.listen = "127.0.0.1:0", .read_only = false, .socket = socket_});
   const std::string body = R"({"target": "lan"})";
   EXPECT_EQ(raw("POST /api/v1/capture HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 17\r\n\r\n" + body)
                 .rfind("HTTP/1.1 403", 0),
