@@ -180,9 +180,9 @@ class Reassembler {
   static void begin(TcpStream& stream, Direction direction, std::uint32_t first);
   // Of a stream that begin() has begun, and that has ended since: it takes nothing.
   static void end_without_data(TcpStream& stream, Direction direction);
-  // The same as begin() for one that may have begun behind another SYN: then it begins anew, and what waits goes out first. With
-  // `drop_conflicts` it does not, and the packet that says so is to be refused, where what has been taken may be what
-  // the receiver has: if `first` lies within it, or, but for `settled`, anything has been taken.
+  // The same as begin() for one that may have begun behind another SYN: then it begins anew, and what waits goes out
+  // first. With `drop_conflicts` it does not, and the packet that says so is to be refused, where what has been taken
+  // may be what the receiver has: if `first` lies within it, or, but for `settled`, anything has been taken.
   Taken begin_again(TcpStream& stream, Direction direction, std::uint32_t first, bool settled, StreamSink& sink);
   Taken feed(TcpStream& stream, Direction direction, const Packet& packet, StreamSink& sink);
   // The sequence that the receiver waits for, as far as it is known: of a direction that is delivered.
