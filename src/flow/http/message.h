@@ -10,8 +10,9 @@
 //   headers_raw http.header.raw: the bytes as they came, cookies and the empty line at the end included
 //   cookie      http.cookie: value of Cookie, of Set-Cookie
 //   field_name  http.header_names: the fields, cookies too, in order of their first appearance
-//   field(n)    any other of field_name.h: http.user_agent, http.referer, …; empty when there is none. One look into an
-//               index that is made with the fields, 28 bytes of each message
+//   field(n)    any other of field_name.h: http.user_agent, http.referer, …; empty when there is none, which has(n)
+//               tells from one without a value. One look into an index that is made with the fields, 28 bytes of each
+//               message
 //   body        http.request_body, http.response_body, file.data: dechunked and decoded, up to the body limit
 #pragma once
 
@@ -74,6 +75,7 @@ struct Message {
   std::string_view headers_raw() const { return raw.view(headers_at, headers_size); }
   std::string_view headers() const { return fields_text.view(0, plain_size); }
   std::string_view field(FieldName name) const;  // none before headers_done
+  bool has(FieldName name) const { return known[static_cast<std::size_t>(name)] != 0; }
   std::string_view cookie(bool request) const { return field(request ? FieldName::cookie : FieldName::set_cookie); }
   std::string_view body_view() const { return body.view(); }
   // The bytes that the last body event brought. They begin at 0 again where the body was first taken for another coding

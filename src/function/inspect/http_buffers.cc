@@ -20,12 +20,13 @@ class Wanted {
   void set(Buffer buffer, std::string_view bytes) {
     if (has(buffer)) buffers_.set(buffer, bytes);
   }
-  // Where there is something.
+  // One without a value is there.
+  void set_field(Buffer buffer, const Message& message, FieldName name) {
+    if (has(buffer) && message.has(name)) set(buffer, message.field(name));
+  }
+  // What may be absent as a whole, as a body: nothing of it holds then, a negated check neither.
   void set_any(Buffer buffer, std::string_view bytes) {
     if (!bytes.empty()) set(buffer, bytes);
-  }
-  void set_field(Buffer buffer, const Message& message, FieldName name) {
-    if (has(buffer)) set_any(buffer, message.field(name));
   }
 
  private:
@@ -45,13 +46,13 @@ void set_made_up(Wanted& buffers, const Message& message, std::string& text) {
   text += message.line();
   text += "\r\n";
   text += message.headers();
-  text += "\r\n";
-  buffers.set(Buffer::http_header_names, std::string_view(text).substr(0, names));
+  if (message.field_count() != 0) text += "\r\n";
+  if (message.field_count() != 0) buffers.set(Buffer::http_header_names, std::string_view(text).substr(0, names));
   buffers.set(Buffer::http_start, std::string_view(text).substr(names));
 }
 
 void set_of_either(Wanted& buffers, const Message& message, bool request, std::string& text) {
-  buffers.set(Buffer::http_header, message.headers());
+  buffers.set_any(Buffer::http_header, message.headers());
   buffers.set(Buffer::http_raw_header, message.headers_raw());
   buffers.set_field(Buffer::http_cookie, message, request ? FieldName::cookie : FieldName::set_cookie);
   buffers.set_field(Buffer::http_connection, message, FieldName::connection);
@@ -65,7 +66,7 @@ void set_request(Wanted& buffers, const Transaction& transaction) {
   buffers.set(Buffer::http_uri, transaction.uri());
   buffers.set(Buffer::http_raw_uri, transaction.uri_raw());
   buffers.set(Buffer::http_request_line, transaction.request.line());
-  buffers.set_any(Buffer::http_host, transaction.host());
+  buffers.set_any(Buffer::http_host, transaction.host());  // of an empty Host there is no name
   for (const auto& [buffer, name] :
        {std::pair{Buffer::http_raw_host, FieldName::host}, std::pair{Buffer::http_user_agent, FieldName::user_agent},
         std::pair{Buffer::http_referer, FieldName::referer}, std::pair{Buffer::http_accept, FieldName::accept},
@@ -77,7 +78,7 @@ void set_request(Wanted& buffers, const Transaction& transaction) {
 
 void set_response(Wanted& buffers, const Transaction& transaction) {
   buffers.set(Buffer::http_stat_code, transaction.status());
-  buffers.set(Buffer::http_stat_msg, transaction.status_message());
+  buffers.set_any(Buffer::http_stat_msg, transaction.status_message());
   buffers.set(Buffer::http_response_line, transaction.response.line());
   buffers.set(Buffer::http_protocol, transaction.response_version());
   buffers.set_field(Buffer::http_location, transaction.response, FieldName::location);
@@ -93,18 +94,15 @@ void set_http_buffers(match::Buffers& all, match::Point point, const Transaction
   if (!transaction.request.flags.missing) {
     set_request(buffers, transaction);
     buffers.set(Buffer::http_protocol, transaction.version());
-    if (point >= match::Point::request_body) {
-      buffers.set(Buffer::http_request_body, transaction.request.body_view());
-    }
+    if (point >= match::Point::request_body) buffers.set_any(Buffer::http_request_body, transaction.request.body_view());
   }
   if (response) set_response(buffers, transaction);
   const Message& own = response ? transaction.response : transaction.request;
   if (point == match::Point::request_line) return;
   set_of_either(buffers, own, !response, text);
-  if (point == match::Point::response_body) buffers.set(Buffer::http_response_body, own.body_view());
-  // Most requests bring no file.
-  if (point == match::Point::response_body || (point == match::Point::request_body && !own.body_view().empty())) {
-    buffers.set(Buffer::file_data, own.body_view());
+  if (point == match::Point::response_body) buffers.set_any(Buffer::http_response_body, own.body_view());
+  if (point == match::Point::response_body || point == match::Point::request_body) {
+    buffers.set_any(Buffer::file_data, own.body_view());
   }
 }
 

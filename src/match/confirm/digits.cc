@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <limits>
 #include <system_error>
 
 namespace sluice::match {
@@ -14,7 +13,8 @@ bool is_hex_digit(char c) {
 
 }  // namespace
 
-std::optional<std::uint64_t> number_of_digits(std::string_view text, int base) {
+std::optional<Digits> number_of_digits(std::string_view text, int base) {
+  const char* const begin = text.data();
   text.remove_prefix(std::min(text.find_first_not_of(" \t\n\v\f\r"), text.size()));
   const bool negative = text.starts_with('-');
   if (negative || text.starts_with('+')) text.remove_prefix(1);
@@ -28,9 +28,8 @@ std::optional<std::uint64_t> number_of_digits(std::string_view text, int base) {
   }
   std::uint64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, base);
-  if (error == std::errc::result_out_of_range) return std::numeric_limits<std::uint64_t>::max();
   if (error != std::errc()) return std::nullopt;
-  return negative ? 0 - value : value;
+  return Digits{negative ? 0 - value : value, static_cast<std::size_t>(end - begin)};
 }
 
 }  // namespace sluice::match

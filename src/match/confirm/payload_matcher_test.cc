@@ -81,8 +81,57 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"byte_extract:8,0,n; content:\"ab\"; offset:2; depth:n;", "\x7f\xff\xff\xff\xff\xff\xff\xff..ab"s, false},
         Case{"byte_extract:8,0,n; byte_test:1,>,7,n,relative;", "\x7f\xff\xff\xff\xff\xff\xff\xff..ab"s, false},
         Case{"byte_extract:8,0,n; isdataat:n,relative;", "\x7f\xff\xff\xff\xff\xff\xff\xff..ab"s, false},
-        Case{"byte_jump:8,0,multiplier 4; content:\"ab\"; distance:0;", "\x40\0\0\0\0\0\0\0..ab"s, false},
+        Case{"byte_jump:8,0,multiplier 4; content:\"ab\"; distance:0;", "\x40\0\0\0\0\0\0\0..ab"s, true},
         Case{"byte_extract:8,0,n; content:\"ab\"; distance:n;", "\0\0\0\0\0\0\0\1..ab"s, true}));
+
+// As Suricata 7.0.10 says of each: its beginning is as far back as a jump leads, its end as far on; of digits a number
+// is as long as there are some, and one that is too large is none.
+INSTANTIATE_TEST_SUITE_P(
+    EdgesOfNumbers, PayloadMatcherTest,
+    testing::Values(
+        Case{"content:\"|02|TAIL\"; byte_jump:0,0,relative,post_offset -100; content:\"HEAD\"; distance:0; within:4;",
+             "HEAD..\2TAIL"s, true},
+        Case{"byte_jump:1,0,from_beginning,post_offset -200; content:\"HEAD\"; distance:0; within:4;", "HEAD"s, true},
+        Case{"byte_jump:1,0,from_end,post_offset -300; content:\"HEAD\"; distance:0; within:4;", "HEAD abc"s, true},
+        Case{"content:\"MUL\"; byte_jump:1,0,relative,multiplier 2,post_offset -250; content:\"HEAD\"; distance:0; "
+             "within:4;",
+             "HEADMUL\2"s, true},
+        Case{"content:\"NEG\"; byte_jump:3,0,relative,string,dec; content:\"HEAD\"; distance:0; within:4;",
+             "HEADNEG-99"s, true},
+        Case{"content:\"HEAD\"; byte_jump:1,-10,relative;", "HEAD abc"s, false},
+        Case{"content:\"LEN\"; byte_jump:1,0,relative,string,dec; isdataat:!1,relative;", "LEN2ab"s, true},
+        Case{"content:\"LEN\"; byte_jump:1,0,relative,string,dec,post_offset 1;", "LEN2ab"s, false},
+        Case{"content:\"N4\"; byte_jump:8,0,relative; isdataat:!3,relative;", "N4\xff\xff\xff\xff\xff\xff\xff\xfe"s,
+             true},
+        Case{"content:\"JMP\"; byte_jump:4,0,relative,string,dec; content:\"Z\"; distance:0; within:1;", "JMP2abZ",
+             true},
+        Case{"content:\"JMP\"; byte_jump:0,0,relative; isdataat:!1,relative;", "JMP", true},
+        Case{"content:\"J0\"; byte_jump:0,0,relative,string,dec; content:\"Q\"; distance:0; within:1;", "J03 abQ",
+             true},
+        Case{"content:\"JMP\"; byte_extract:4,0,m,relative,string,dec; content:\"Z\"; distance:0; within:1;", "JMP22Zx",
+             true},
+        Case{"content:\"JMP\"; byte_extract:4,0,m,relative,string,dec; content:\"Z\"; distance:0; within:1;",
+             "JMP2abcZ", false},
+        Case{"content:\"JMP\"; byte_math:bytes 4,offset 0,oper +,rvalue 1,result r,relative,string dec; content:\"Z\"; "
+             "distance:0; within:1;",
+             "JMP22Zx", true}));
+
+INSTANTIATE_TEST_SUITE_P(
+    NumbersOfNoSize, PayloadMatcherTest,
+    testing::Values(
+        Case{"content:\"len=\"; byte_test:0,>,100,0,relative,string,dec;", "len=167936", true},
+        Case{"content:\"len=\"; byte_test:0,>,100,0,relative,string,dec;", "len=99 100", false},
+        Case{"content:\"len=\"; byte_test:0,=,255,0,relative,string,hex;", "len=ff zz", true},
+        Case{"content:\"len=\"; byte_test:0,>,5,0,relative,string,dec;", "len= 12", true},
+        Case{"content:\"len=\"; byte_test:0,=,0,0,relative,string,dec;", "len=", false},
+        Case{"content:\"len=\"; byte_test:0,=,0,0,relative,string,dec;", "len=x", false},
+        Case{"content:\"len=\"; byte_test:0,>,5,0,relative,string,dec;", "len=99999999999999999999999", false},
+        Case{"content:\"len=\"; byte_test:23,>,5,0,relative,string,dec;", "len=99999999999999999999999", false},
+        Case{"content:\"len=\"; byte_extract:0,0,n,relative,string,dec; byte_test:1,=,n,0,relative;", "len=7\x07",
+             true},
+        Case{"content:\"len=\"; byte_test:0,=,0,0,relative;", "len=x", true},
+        Case{"content:\"len=\"; byte_test:0,=,0,0,relative;", "len=", false}, Case{"byte_test:0,=,0,1;", "x", true},
+        Case{"byte_test:0,=,0,2;", "x", false}));
 
 TEST(PayloadMatcher, a_buffer_that_is_not_there_matches_nothing) {
   EXPECT_EQ(verdict("content:!\"abc\"; http_uri;", "x"), PayloadVerdict::no);

@@ -132,13 +132,16 @@ bool PayloadSearch::check(std::size_t i, const Step& step, std::string_view byte
   return false;
 }
 
-std::optional<PayloadSearch::Number> PayloadSearch::number_of(const ByteNumber& number, std::string_view bytes) {
+std::optional<PayloadSearch::Number> PayloadSearch::number_of(const ByteNumber& number, std::string_view bytes,
+                                                              bool may_be_empty) {
   const auto size = static_cast<std::int64_t>(bytes.size());
   const std::int64_t base = number.relative ? static_cast<std::int64_t>(cursor_of(number.buffer)) : 0;
   const auto begin = sum(base, value_of(number.offset));
   const std::int64_t count = value_of(number.count);
   if (!begin || *begin < 0 || count < 0 || *begin > size || count > size - *begin) return std::nullopt;
+  if (number.relative && *begin == size && !may_be_empty) return std::nullopt;
   const auto at = static_cast<std::size_t>(*begin);
+  auto end = at + static_cast<std::size_t>(count);
   const std::string_view digits = bytes.substr(at, static_cast<std::size_t>(count));
   std::uint64_t value = 0;
   if (number.base == ByteNumber::Base::binary) {
@@ -148,12 +151,13 @@ std::optional<PayloadSearch::Number> PayloadSearch::number_of(const ByteNumber& 
       value = value << 8 | byte;
     }
   } else {
-    const auto read = number_of_digits(digits, base_of(number.base));
+    const auto read = number_of_digits(count == 0 ? bytes.substr(at) : digits, base_of(number.base));
     if (!read) return std::nullopt;
-    value = *read;
+    value = read->value;
+    end = at + read->size;
   }
   if (number.bitmask != 0) value = (value & number.bitmask) >> std::countr_zero(number.bitmask);
-  return Number{value, at + static_cast<std::size_t>(count)};
+  return Number{value, end};
 }
 
 bool PayloadSearch::check(std::size_t i, const Step& /*step*/, std::string_view bytes, const ByteTest& test) {
@@ -188,17 +192,17 @@ bool PayloadSearch::check(std::size_t i, const Step& /*step*/, std::string_view 
 }
 
 bool PayloadSearch::check(std::size_t i, const Step& step, std::string_view bytes, const ByteJump& jump) {
-  const auto number = number_of(jump.number, bytes);
+  const auto number = number_of(jump.number, bytes, true);
   if (!number) return false;
-  std::uint64_t value = 0;
-  if (__builtin_mul_overflow(number->value, jump.multiplier, &value) || value > UINT32_MAX) return false;
-  value = rounded(value, jump.align ? 4 : 1);
+  // Digits may have a sign: the number wraps, as does what it is multiplied to.
+  const auto value = static_cast<std::int64_t>(rounded(number->value * jump.multiplier, jump.align ? 4 : 1));
+  if (value > std::int64_t{UINT32_MAX} || value < -std::int64_t{UINT32_MAX}) return false;
   const std::int64_t base = jump.from == ByteJump::From::beginning ? 0
                             : jump.from == ByteJump::From::end     ? static_cast<std::int64_t>(bytes.size())
                                                                    : static_cast<std::int64_t>(number->end);
-  const auto to = sum(base + static_cast<std::int64_t>(value), value_of(jump.post_offset));
-  if (!to || *to < 0 || *to > static_cast<std::int64_t>(bytes.size())) return false;
-  return after(i, step.buffer, static_cast<std::size_t>(*to));
+  const auto to = sum(base + value, value_of(jump.post_offset));
+  if (!to || *to > static_cast<std::int64_t>(bytes.size())) return false;
+  return after(i, step.buffer, static_cast<std::size_t>(std::max<std::int64_t>(*to, 0)));
 }
 
 bool PayloadSearch::check(std::size_t i, const Step& step, std::string_view bytes, const ByteExtract& extract) {

@@ -59,7 +59,7 @@ struct PayloadSearch {
     std::uint64_t value;
     std::size_t end;  // of its bytes
   };
-  std::optional<Number> number_of(const ByteNumber& number, std::string_view bytes);
+  std::optional<Number> number_of(const ByteNumber& number, std::string_view bytes, bool may_be_empty = false);
 };
 
 }  // namespace sluice::match

@@ -62,11 +62,13 @@ bool Detector::conditions_hold(const Compiled& compiled, const FlowBits* bits) {
   });
 }
 
-void Detector::change(const Compiled& compiled, FlowBits* bits) {
+// `fresh`: those that were not set before are added to it.
+void Detector::change(const Compiled& compiled, FlowBits* bits, FlowBits& fresh) {
   if (bits == nullptr) return;
   for (const Compiled::Bits& one : compiled.changes) {
     for (std::size_t i = 0; i < bits->size(); ++i) {
       std::uint64_t& word = (*bits)[i];
+      const std::uint64_t before = word;
       switch (one.operation) {
         case Flowbits::Operation::set:
           word |= one.mask[i];
@@ -80,14 +82,24 @@ void Detector::change(const Compiled& compiled, FlowBits* bits) {
         default:
           break;
       }
+      fresh[i] |= word & ~before;
     }
   }
+}
+
+// Where a rule is inspected once more, it is if one of the flowbits that it asks for has just been set.
+bool Detector::is_called_again(std::uint32_t rank, Point point, const FlowBits& fresh) const {
+  if ((again_[rank] >> static_cast<unsigned>(point) & 1) == 0) return true;
+  return std::ranges::any_of(ranked_[rank].conditions, [&](const Compiled::Bits& one) {
+    return one.operation == Flowbits::Operation::isset && has_any(fresh, one.mask);
+  });
 }
 
 bool Detector::collect(Point point, const PacketFacts& packet, const Found& found, Scratch& scratch) const {
   scratch.ranks_.clear();
   scratch.open_.clear();
   scratch.begun_.clear();
+  scratch.point_ = point;
   scratch.stream_ = found.stream;
   scratch.by_keys_ = found.stream && found.by_keys;
   scratch.new_only_ = scratch.by_keys_ && !found.open_unknown;
@@ -222,10 +234,16 @@ Detector::Outcome Detector::confirm(const PacketFacts& packet, const FlowFacts& 
   Outcome outcome;
   const bool bounded = budget.ticks != unlimited;
   const std::uint64_t began = bounded ? __rdtsc() : 0;
+  FlowBits fresh{};
+  std::uint32_t passed_by = 0;
   for (const std::uint32_t rank : scratch.ranks_) {
+    if (!is_called_again(rank, scratch.point_, fresh)) {
+      ++passed_by;
+      continue;
+    }
     const std::uint64_t now = bounded ? __rdtsc() : 0;
     if (outcome.confirmed == budget.candidates || (bounded && now - began >= budget.ticks)) {
-      outcome.left = static_cast<std::uint32_t>(scratch.ranks_.size()) - outcome.confirmed;
+      outcome.left = static_cast<std::uint32_t>(scratch.ranks_.size()) - outcome.confirmed - passed_by;
       outcome.decisive |= rank < decisive_;
       break;
     }
@@ -250,7 +268,7 @@ Detector::Outcome Detector::confirm(const PacketFacts& packet, const FlowFacts& 
     }
     begin(rank, window, scratch);
     if (verdict != PayloadVerdict::yes || !has_come) continue;
-    change(compiled, bits);
+    change(compiled, bits, fresh);
     matched.push_back(compiled.rule);
     if (rule.action == Action::pass && rule.thresholds.empty() && rule.detection_filters.empty()) break;
   }

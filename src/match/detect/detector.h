@@ -13,11 +13,14 @@
 // A rule is a candidate when its best pattern was found, or when it has none and its header may admit the packet
 // (header_index.h); in both cases only if a glance at ports, flags and sizes lets it (header_gate.h). A pattern of one
 // byte, and one of two that most payloads hold, of a rule for few ports, is not searched for with the others: of the
-// few packets that its rule's header admits, it is looked for in the payload. Candidates are confirmed in the order in
-// which Suricata treats rules: pass, drop, reject, alert; of one action those first that set flowbits, then those that
-// set and ask for some, that ask for some, and all others; of these by priority, then in the files' order. A pass rule
-// that holds ends it: nothing else counts for this packet. Rules with `threshold` or `detection_filter` are told
-// whenever they hold, and a pass rule with one does not end it: the caller counts (rate_filter.h).
+// few packets that its rule's header admits, it is looked for in the payload.
+//
+// Candidates are confirmed in the order in which Suricata treats rules (rules/rule_order.h): pass, drop, reject, alert;
+// of one action those first that set flowbits, then those that set and ask for some, that ask for some, and all others;
+// of these by priority and sid. A rule that asks for a flowbit is inspected at later points of its message once more,
+// where one that sets it has held there. A pass rule that holds ends it: nothing else counts for this packet. Rules
+// with `threshold` or `detection_filter` are told whenever they hold, and a pass rule with one does not end it: the
+// caller counts (rate_filter.h).
 //
 // Of rules that look at HTTP and at the payload many have but a common pattern in HTTP's buffers. One in the payload
 // that ordinary traffic does not have is among the patterns of Point::packet, and where a caller knows that none of
@@ -66,6 +69,7 @@
 #include "match/detect/header_index.h"
 #include "match/detect/traffic_classes.h"
 #include "match/rules/fast_pattern.h"
+#include "match/rules/rule_order.h"
 #include "match/rules/rule_point.h"
 #include "match/rules/rule_set.h"
 
@@ -116,6 +120,7 @@ class Detector {
     std::vector<std::uint32_t> ranks_;  // candidates
     std::vector<std::uint64_t> seen_;   // by rank, a bit each
     std::vector<std::uint32_t> open_;   // rules
+    Point point_ = Point::packet;
     bool stream_ = false;
     bool by_keys_ = false;   // and what it has was found by keys
     bool new_only_ = false;  // rules of patterns hold where these have come with the piece
@@ -248,10 +253,13 @@ class Detector {
   using PatternNumbers = std::array<std::map<std::pair<std::string, bool>, std::uint32_t>, buffer_count>;
   void enter(std::uint32_t rank, const std::optional<BestPattern>& best, ClassMask classes, Point point,
              PatternNumbers& known);
+  void enter_message(std::uint32_t rank, const std::optional<BestPattern>& best, ClassMask classes,
+                     const RulePoints::OfMessage& at, PatternNumbers& known);
   bool enter_payload(const Rule& rule, ClassMask classes, PatternNumbers& known);
   std::size_t place_of(const BestPattern& pattern, ClassMask classes, PatternNumbers& known);
   static bool conditions_hold(const Compiled& compiled, const FlowBits* bits);
-  static void change(const Compiled& compiled, FlowBits* bits);
+  static void change(const Compiled& compiled, FlowBits* bits, FlowBits& fresh);
+  bool is_called_again(std::uint32_t rank, Point point, const FlowBits& fresh) const;
   static void add(std::uint32_t rank, Scratch& scratch);
   static void put_in_order(Scratch& scratch);
   PayloadVerdict verdict_of(std::uint32_t rank, const Buffers& buffers, std::uint64_t until, Scratch& scratch) const;
@@ -267,14 +275,16 @@ class Detector {
   std::vector<Compiled> ranked_;        // in the order of treatment
   std::vector<std::uint32_t> rank_of_;  // by rule
   bool blocks_ = false;
-  std::uint32_t decisive_ = 0;        // ranks below it are: they are the first ones in the order of treatment
-  std::vector<HeaderGate> gates_;     // by rank
-  std::vector<BestPattern> best_;     // by rank; empty: none that is searched
-  std::vector<Needle> needles_;       // by rank: of best_
-  std::vector<bool> has_key_;         // by rank, of Point::packet: its pattern is searched for
-  std::vector<bool> about_packets_;   // by rank: is_about_packets()
-  std::vector<bool> by_piece_;        // by rank: is_about_places()
-  std::vector<bool> needs_end_;       // by rank: not while a body is growing
+  std::uint32_t decisive_ = 0;       // ranks below it are: they are the first ones in the order of treatment
+  std::vector<HeaderGate> gates_;    // by rank
+  std::vector<BestPattern> best_;    // by rank; empty: none that is searched
+  std::vector<Needle> needles_;      // by rank: of best_
+  std::vector<bool> has_key_;        // by rank, of Point::packet: its pattern is searched for
+  std::vector<bool> about_packets_;  // by rank: is_about_packets()
+  std::vector<bool> by_piece_;       // by rank: is_about_places()
+  std::vector<bool> needs_end_;      // by rank: not while a body is growing
+  // By rank: points, a bit each, where it is inspected once more (rules/rule_order.h).
+  std::vector<std::uint8_t> again_;
   std::vector<bool> needs_payload_;   // by rank, of HTTP: a pattern that calls_for_http()
   std::vector<bool> calls_for_http_;  // by pattern of Point::packet
   std::array<Searched, buffer_count> searched_;

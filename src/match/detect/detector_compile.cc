@@ -1,47 +1,17 @@
 // What is made of the rules before any packet comes: their order, what leads to each, and the patterns to search for.
 #include <algorithm>
 #include <map>
-#include <numeric>
-#include <tuple>
 #include <utility>
 
 #include "match/automaton/byte_pairs.h"
 #include "match/automaton/key_set.h"
 #include "match/detect/detector.h"
 #include "match/rules/check_facts.h"
+#include "match/rules/rule_order.h"
 #include "match/rules/rule_scope.h"
 
 namespace sluice::match {
 namespace {
-
-// Of one action: those that set flowbits come before those that ask for them, so that both may hold for a packet,
-// whichever stands first in the files; then all others. As Suricata's SCSigOrderByFlowbitsCompare.
-enum class BitOrder : std::uint8_t { sets, sets_and_asks, asks, none };
-
-BitOrder bit_order_of(const Rule& rule) {
-  bool asks = false, sets = false;
-  for (const Flowbits& bits : rule.flowbits) {
-    const bool is_condition =
-        bits.operation == Flowbits::Operation::isset || bits.operation == Flowbits::Operation::isnotset;
-    (is_condition ? asks : sets) = true;
-  }
-  return sets && asks ? BitOrder::sets_and_asks : sets ? BitOrder::sets : asks ? BitOrder::asks : BitOrder::none;
-}
-
-// As Suricata's default action-order.
-unsigned order_of(Action action) {
-  switch (action) {
-    case Action::pass:
-      return 0;
-    case Action::drop:
-      return 1;
-    case Action::reject:
-      return 2;
-    case Action::alert:
-      return 3;
-  }
-  return 4;
-}
 
 // The rule may hold for the beginning of a body, and not for the whole of it.
 bool needs_end(const Rule& rule) {
@@ -107,14 +77,7 @@ FlowBits Detector::renamed(const Detector& before) const {
 }
 
 Expected<void> Detector::compile(const FlowBits& kept) {
-  std::vector<std::uint32_t> order(set_.rules.size());
-  std::iota(order.begin(), order.end(), 0U);
-  std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
-    const Rule &one = set_.rules[a], &two = set_.rules[b];
-    return std::tuple(order_of(one.action), bit_order_of(one), one.priority) <
-           std::tuple(order_of(two.action), bit_order_of(two), two.priority);
-  });
-  for (const std::uint32_t r : order) {
+  for (const std::uint32_t r : order_of_treatment(set_.rules)) {
     const Rule& rule = set_.rules[r];
     auto payload = PayloadMatcher::make(rule);
     if (!payload) return make_error(set_.place(rule.file, rule.line) + ": " + payload.error().message);
@@ -180,6 +143,8 @@ Expected<void> Detector::compile_flowbits(const Rule& rule, const FlowBits& kept
 
 void Detector::collect_patterns() {
   PatternNumbers known;
+  const std::vector<RulePoints> points = points_of(set_.rules);
+  again_.assign(ranked_.size(), 0);
   for (Group& one : groups_) one.without_pattern.resize(max_classes);
   std::vector<HeaderIndex::Entry> without_pattern, without_key, of_addresses;
   for (std::uint32_t rank = 0; rank < ranked_.size(); ++rank) {
@@ -189,7 +154,8 @@ void Detector::collect_patterns() {
     by_piece_.push_back(is_about_places(rule));
     needs_end_.push_back(needs_end(rule));
     for (const Check& check : rule.checks) looked_at_.add(buffer_of(check));
-    const Point point = point_of(rule);
+    const RulePoints& at = points[ranked_[rank].rule];
+    const Point point = at.of.first;
     const ClassMask classes = classes_.classes_of(rule);
     // Searched are the payload of packets and the buffers of HTTP; what a rule looks for elsewhere is confirmed only.
     auto best = point == Point::packet ? best_pattern(rule) : best_pattern(rule, is_of_http);
@@ -207,8 +173,12 @@ void Detector::collect_patterns() {
     if (has_key_[rank] && about_packets_[rank]) packet_classes_ |= classes;
     needs_payload_.resize(rank + 1);
     if (point != Point::packet) needs_payload_[rank] = enter_payload(rule, classes, known);
-    enter(rank, best, classes, point, known);
-    if (const auto other = other_point_of(rule)) enter(rank, best, classes, *other, known);
+    if (point == Point::packet) {
+      enter(rank, best, classes, point, known);
+      continue;
+    }
+    enter_message(rank, best, classes, at.of, known);
+    if (at.of_other) enter_message(rank, best, classes, *at.of_other, known);
   }
   needs_payload_.resize(ranked_.size());
   has_key_.resize(ranked_.size());
@@ -221,6 +191,14 @@ void Detector::collect_patterns() {
   without_pattern.insert(without_pattern.end(), without_key.begin(), without_key.end());
   without_any_ = HeaderIndex(without_pattern, classes_);
   of_addresses_ = HeaderIndex(of_addresses, classes_);
+}
+
+void Detector::enter_message(std::uint32_t rank, const std::optional<BestPattern>& best, ClassMask classes,
+                             const RulePoints::OfMessage& at, PatternNumbers& known) {
+  for (Point point = at.first; point <= at.last; point = next(point)) {
+    enter(rank, best, classes, point, known);
+    if (point != at.first) again_[rank] |= 1U << static_cast<unsigned>(point);
+  }
 }
 
 void Detector::enter(std::uint32_t rank, const std::optional<BestPattern>& best, ClassMask classes, Point point,

@@ -74,7 +74,7 @@ std::string unknown(const Word& word) {
 }
 
 std::string read_place(const Draft& draft, std::string_view count, std::string_view offset, ByteNumber& number) {
-  std::string wrong = draft.read_operand(count, 1, 23, number.count);
+  std::string wrong = draft.read_operand(count, 0, 23, number.count);
   return wrong.empty() ? draft.read_operand(offset, -farthest, farthest, number.offset) : wrong;
 }
 

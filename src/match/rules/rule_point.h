@@ -20,6 +20,9 @@ enum class Point : std::uint8_t {
   response_body
 };
 inline constexpr std::size_t point_count = 6;
+constexpr Point next(Point point) {
+  return static_cast<Point>(static_cast<unsigned>(point) + 1);
+}
 constexpr bool is_of_response(Point point) {
   return point >= Point::response_headers;
 }
