@@ -9,7 +9,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstring>
 #include <iterator>
+#include <utility>
 
 #include "base/machine.h"
 #include "control/busy_cores.h"
@@ -19,11 +21,13 @@
 #include "control/gateway_snapshot.h"
 #include "control/kernel_forwarding.h"
 #include "control/log.h"
+#include "control/netlink/source_rules.h"
 #include "control/rtsp/profile_admission.h"
 #include "control/srtp_notes.h"
 #include "control/stream_demands.h"
 #include "engine/counted_rules.h"
 #include "engine/named_sets.h"
+#include "function/route/drop_reasons.h"
 #include "port/eal.h"
 #include "port/virtual_device.h"
 
@@ -183,6 +187,7 @@ Expected<void> Gateway::open_mirror() {
   }
   std::ranges::transform(options.twins, std::back_inserter(mirrored_twins_), &MirrorOptions::Twin::name);
   look_at_forwarding();
+  options.verify_interval = routing_->verify_interval();
   options.progress = [this](std::string_view what, std::size_t count) {
     return loading_.step("kernel: " + std::string(what), count, 0);
   };
@@ -196,6 +201,15 @@ Expected<void> Gateway::open_mirror() {
   }
   look_at_mirror();
   spdlog::info("kernel: {} routes and {} neighbours mirrored", mirror_stats_.routes, mirror_stats_.neighbours);
+  const auto rules = netlink::find_source_rules();
+  if (!rules) spdlog::warn("kernel: {}", rules.error().message);
+  for (const std::string& chain : rules.value_or(std::vector<std::string>{})) {
+    spdlog::warn(
+        "kernel: a rule of nftables {} checks sources by the way back; frames of the fast path do not pass it. "
+        "rp_filter is "
+        "followed for IPv4; for IPv6 drop what should not come by an [acl] rule",
+        chain);
+  }
   return {};
 }
 
@@ -379,6 +393,20 @@ void Gateway::look_at_twins() {
   host_log_.look(twins);
 }
 
+void Gateway::look_at_drops() {
+  const engine::EngineStats stats = engine_->stats();
+  std::vector<DropWatch::Port> ports;
+  for (std::size_t i = 0; i < stats.ports.size(); ++i) {
+    ports.push_back({config_.engine.ports[i].name, stats.ports[i].rx_frames, stats.ports[i].drops});
+  }
+  drop_watch_.look(ports);
+  // An interface on a twin that the kernel tells nothing of may have that address.
+  const std::uint64_t other_hosts = stats.drops[function::other_host];
+  if (other_hosts != std::exchange(other_hosts_, other_hosts) && mirror_) mirror_->look_at_links();
+  const std::lock_guard lock(mirror_stats_mutex_);
+  nearly_all_dropped_ = drop_watch_.reasons();
+}
+
 void Gateway::look_at_forwarding() {
   const ForwardingOff off = forwarding_off(mirrored_twins_);
   host_log_.look(off);
@@ -414,6 +442,7 @@ void Gateway::tick(std::chrono::steady_clock::time_point now) {
   if (now >= next_look_at_host_) {
     next_look_at_host_ = now + between_looks_at_host;
     look_at_twins();
+    look_at_drops();
     if (mirror_) {
       look_at_forwarding();
     }
@@ -448,10 +477,20 @@ Snapshot Gateway::snapshot() {
   snapshot.reloads_refused = reloads_refused_;
   if (routing_ != nullptr) {
     snapshot.routes = {routing_->table().size(4), routing_->table().size(6), routing_->table().neighbour_count()};
+    for (PortSnapshot& port : snapshot.ports) {
+      packet::MacAddress mac;
+      const std::uint64_t word = routing_->table().ingress().mac(static_cast<function::PortIndex>(port.index));
+      std::memcpy(mac.bytes.data(), &word, mac.bytes.size());
+      port.mac = mac.str();
+    }
   }
   {
     const std::lock_guard mirror_lock(mirror_stats_mutex_);
     snapshot.mirror = mirror_snapshot(mirror_stats_);
+    for (std::size_t i = 0; i < nearly_all_dropped_.size(); ++i) {
+      const packet::Reason reason = nearly_all_dropped_[i];
+      if (reason != packet::no_reason) snapshot.ports[i].drops_nearly_all_as = packet::reason_name(reason);
+    }
     if (!forwarding_off_.what.empty()) {
       snapshot.forwarding_off = forwarding_off_.what + " (sysctl -w " + forwarding_off_.settings + ")";
     }

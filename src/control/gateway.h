@@ -17,6 +17,7 @@
 #include "control/capture_end.h"
 #include "control/config.h"
 #include "control/device_capacity.h"
+#include "control/drop_watch.h"
 #include "control/host_log.h"
 #include "control/loading.h"
 #include "control/netlink/mirror.h"
@@ -86,6 +87,7 @@ class Gateway : public StatsSource {
   void look_at_device();
   void look_at_mirror();
   void look_at_twins();
+  void look_at_drops();
   void look_at_forwarding();
   void tidy_streams(std::chrono::steady_clock::time_point now);
   void log_stream_warnings();
@@ -102,6 +104,8 @@ class Gateway : public StatsSource {
   std::unique_ptr<NetlinkMirror> mirror_;
   MirrorLog mirror_log_;
   HostLog host_log_;
+  DropWatch drop_watch_;
+  std::uint64_t other_hosts_ = 0;                // frames dropped as for another link address, as of the last look
   std::mutex rtsp_figures_mutex_;                // of both
   std::unique_ptr<rtsp::RtspProxy> rtsp_proxy_;  // null: there is to be none, or it has ended
   std::vector<FigureSnapshot> rtsp_figures_;     // as it ended
@@ -118,6 +122,7 @@ class Gateway : public StatsSource {
   CaptureEnd capture_end_;
   std::mutex mirror_stats_mutex_;
   MirrorStats mirror_stats_;                                   // as of the last tick, for the API's threads
+  std::vector<packet::Reason> nearly_all_dropped_;             // by port, as of the last look
   ForwardingOff forwarding_off_;                               // as of the last look, for them too
   std::vector<bool> link_up_;                                  // by port, as of the last tick
   std::vector<bool> deleted_;                                  // the interface under it; by port

@@ -214,8 +214,9 @@ Snapshot take_snapshot(engine::Engine& engine, const engine::Options& options) {
 }
 
 MirrorSnapshot mirror_snapshot(const MirrorStats& stats) {
-  return {stats.prefixes, stats.routes,  stats.neighbours, stats.refused, stats.messages, stats.malformed,
-          stats.overruns, stats.resyncs, stats.probes,     stats.unsent,  stats.refusals, stats.last_refusal};
+  return {stats.prefixes,  stats.routes,       stats.neighbours, stats.refused, stats.messages,
+          stats.malformed, stats.overruns,     stats.resyncs,    stats.probes,  stats.unsent,
+          stats.refusals,  stats.last_refusal, stats.mended};
 }
 
 RouteTable list_routes(const function::RouteTable& table, const engine::PortTable& ports, const RouteQuery& query) {

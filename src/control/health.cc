@@ -1,5 +1,7 @@
 #include "control/health.h"
 
+#include "control/drop_watch.h"
+
 namespace sluice::control {
 namespace {
 
@@ -13,6 +15,7 @@ void add_port(std::string& why, const PortSnapshot& port) {
   } else if (port.twin_down) {
     add(why, "port " + port.name + ": its twin " + port.twin + " is down (ip link set " + port.twin + " up)");
   }
+  if (const std::string drops = drop_ailment(port); !drops.empty()) add(why, drops);
   if (port.interface_deleted) {
     add(why, "port " + port.name + ": its interface was deleted (restart sluice)");
   }

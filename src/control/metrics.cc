@@ -93,6 +93,8 @@ void mirror_metrics(Exposition& out, const MirrorSnapshot& m) {
   out.single("mirror_malformed_total", "counter", "Messages passed over that are not as rtnetlink says", m.malformed);
   out.single("mirror_overruns_total", "counter", "Times that the kernel dropped notifications", m.overruns);
   out.single("mirror_resyncs_total", "counter", "Full comparisons after the first", m.resyncs);
+  out.single("mirror_mended_total", "counter", "Routes and neighbours that comparisons found changed without a message",
+             m.mended);
   out.single("mirror_probes_total", "counter", "Stale neighbours that the kernel was asked to verify", m.probes);
   out.single("mirror_unsent_total", "counter", "Probes and requests that the kernel did not take, to be sent again",
              m.unsent);

@@ -83,6 +83,7 @@ TEST(Metrics, CarryTheSnapshotsValues) {
       {"sluice_mirror_malformed_total", 1},
       {"sluice_mirror_overruns_total", 2},
       {"sluice_mirror_resyncs_total", 3},
+      {"sluice_mirror_mended_total", 9},
       {"sluice_mirror_probes_total", 40},
       {"sluice_mirror_unsent_total", 6},
       {"sluice_mirror_refusals_total", 70},

@@ -30,10 +30,34 @@ inline Snapshot sample_snapshot() {
   s.conserved = true;
   s.lanes = {{0, "left", 0, 1, 1000, 64000, 900, 57600, 10, 20, 85, 5, 40, 2, 7, 4, 3, 6000, 3000},
              {1, "right", 0, -1, 2000, 128000, 2000, 128000, 0, 0, 0, 0, 50, 0, 0, 0, 0, 1000, 2000}};
-  s.ports = {{0, "left", "net_af_packet0,iface=veth0", "twin0", "02:00:00:00:00:01", 1500, true, false, false, false,
-              1000, 64000, 2000, 128000, 8, 9, 6, 3, 2},
-             {1, "right", "0000:3b:00.0", "", "02:00:00:00:00:02", 9000, false, false, false, false, 2000, 128000, 900,
-              57600, 0, 0, 0, 1, 0}};
+  s.ports.resize(2);
+  PortSnapshot& left = s.ports[0];
+  left.name = "left";
+  left.device = "net_af_packet0,iface=veth0";
+  left.twin = "twin0";
+  left.mac = "02:00:00:00:00:01";
+  left.mtu = 1500;
+  left.link_up = true;
+  left.rx_frames = 1000;
+  left.rx_bytes = 64000;
+  left.tx_frames = 2000;
+  left.tx_bytes = 128000;
+  left.missed = 8;
+  left.rx_errors = 9;
+  left.tx_errors = 6;
+  left.to_host_lost = 3;
+  left.from_host_lost = 2;
+  PortSnapshot& right = s.ports[1];
+  right.index = 1;
+  right.name = "right";
+  right.device = "0000:3b:00.0";
+  right.mac = "02:00:00:00:00:02";
+  right.mtu = 9000;
+  right.rx_frames = 2000;
+  right.rx_bytes = 128000;
+  right.tx_frames = 900;
+  right.tx_bytes = 57600;
+  right.to_host_lost = 1;
   s.drops = {{"no_route", "no route matches", 80}, {"ttl_expired", "the TTL ended", 5}};
   s.icmp_errors = {{"ttl_expired", 7}, {"too_big", 2}};
   s.figures = {{"inspect_alerts", "alerts", 3, true}, {"inspect_flows", "conversations under way", 5, false}};
@@ -43,7 +67,7 @@ inline Snapshot sample_snapshot() {
                400'000,   700'000,
                1'200'000, {{100'000, 500}, {200'000, 2000}, {500'000, 2880}, {1'000'000, 2896}, {2'000'000, 2900}}};
   s.routes = {600'000, 200'000, 12};
-  s.mirror = {599'990, 599'985, 11, 5, 700'000, 1, 2, 3, 40, 6, 70, "the IPv4 route table is full"};
+  s.mirror = {599'990, 599'985, 11, 5, 700'000, 1, 2, 3, 40, 6, 70, "the IPv4 route table is full", 9};
   s.loading = {"routes", 250'000, 500'000};
   return s;
 }

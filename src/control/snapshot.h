@@ -40,7 +40,8 @@ struct PortSnapshot {
   bool link_up = false;
   // The interface under the port, or its twin, was deleted: until a restart nothing passes there.
   bool interface_deleted = false, twin_deleted = false;
-  bool twin_down = false;  // the twin was set down, or is there no more: the host gets no frames of this port
+  std::string drops_nearly_all_as;  // the reason (drop_watch.h); empty: it does not
+  bool twin_down = false;           // the twin was set down, or is there no more: the host gets no frames of this port
   std::uint64_t rx_frames = 0, rx_bytes = 0, tx_frames = 0, tx_bytes = 0;
   std::uint64_t missed = 0;  // lost by the device before receive
   std::uint64_t rx_errors = 0;
@@ -114,6 +115,7 @@ struct MirrorSnapshot {
   std::uint64_t refused = 0;     // routes and neighbours that have no room here now
   std::uint64_t messages = 0, malformed = 0, overruns = 0, resyncs = 0, probes = 0, unsent = 0, refusals = 0;
   std::string last_refusal;
+  std::uint64_t mended = 0;  // routes and neighbours that comparisons found changed without a message
 };
 
 struct Snapshot {

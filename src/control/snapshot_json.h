@@ -14,9 +14,9 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(LaneSnapshot, index, port, queue
                                                 tx_bytes, injected, punted, dropped, in_flight, batches, sealed_full,
                                                 receive_stalls, misses, misses_away, collecting_ns, forwarding_ns)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(PortSnapshot, index, name, device, twin, mac, mtu, link_up,
-                                                interface_deleted, twin_deleted, twin_down, rx_frames, rx_bytes,
-                                                tx_frames, tx_bytes, missed, rx_errors, tx_errors, to_host_lost,
-                                                from_host_lost)
+                                                interface_deleted, twin_deleted, drops_nearly_all_as, twin_down,
+                                                rx_frames, rx_bytes, tx_frames, tx_bytes, missed, rx_errors, tx_errors,
+                                                to_host_lost, from_host_lost)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(DropSnapshot, reason, text, frames)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(IcmpErrorSnapshot, reason, frames)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(FigureSnapshot, name, text, value, counts)
@@ -28,7 +28,8 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(LatencySnapshot, frames, sum_ns,
                                                 max_ns, buckets)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(RouteCounts, ipv4, ipv6, neighbours)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(MirrorSnapshot, prefixes, routes, neighbours, refused, messages,
-                                                malformed, overruns, resyncs, probes, unsent, refusals, last_refusal)
+                                                malformed, overruns, resyncs, probes, unsent, refusals, last_refusal,
+                                                mended)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(LoadingSnapshot, what, done, total)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Snapshot, version, uptime_ns, chain, mode, device, deadline_ns,
                                                 bound_ns, cycle_ns, overlap, cycles, late_cycles, overruns,

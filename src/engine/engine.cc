@@ -374,6 +374,7 @@ EngineStats Engine::stats() const {
   stats.answers.resize(packet::max_reasons);
   for (std::size_t p = 0; p < ports_.size(); ++p) {
     stats.ports.push_back({});
+    stats.ports.back().drops.resize(packet::max_reasons);
     stats.ports.back().device = ports_[p]->stats();
     stats.ports.back().host = host_path_->losses(p);
   }

@@ -45,6 +45,7 @@ void EngineStats::add(const engine::Lane& lane, int core) {
     const std::uint64_t n = out.drops[r].get() + in.drops[r].get();
     one.dropped += n;
     drops[r] += n;
+    ports[one.port].drops[r] += n;
     answers[r] += out.answers[r].get();
   }
   one.punted = out.punted_frames.get() + in.punted_frames.get();

@@ -19,6 +19,7 @@ struct EngineStats {
     std::uint64_t rx_frames = 0, rx_bytes = 0, tx_frames = 0, tx_bytes = 0;
     port::PortStats device;
     HostLosses host;
+    std::vector<std::uint64_t> drops;  // of what it received, by packet::Reason
   };
   struct Lane {
     std::uint32_t port = 0, queue = 0;
@@ -49,8 +50,8 @@ struct EngineStats {
   Away lanes_away, worker_away;
   bool gpu_up = false;
 
-  // A lane that runs on `core`, into its own place, its ports, the drops and the total. `ports`, `drops` and `answers`
-  // have their sizes.
+  // A lane that runs on `core`, into its own place, its ports, the drops and the total. `ports`, their `drops`,
+  // `drops` and `answers` have their sizes.
   void add(const engine::Lane& lane, int core);
   void add(const Worker& worker);
   // rx + injected - tx - punted - dropped - in_flight; 0 while lanes are quiet.

@@ -4,6 +4,7 @@
 // Thread-safety: any thread, while the function lives and after its prepare().
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 
 #include "function/route/route_table.h"
@@ -18,6 +19,8 @@ class Routing {
   virtual std::uint32_t room(int family) const = 0;
   // Whether the kernel's routes are wanted in it.
   virtual bool follows_kernel() const = 0;
+  // How often they are compared with the kernel's without an occasion; 0: never.
+  virtual std::chrono::seconds verify_interval() const = 0;
 };
 
 }  // namespace sluice::function

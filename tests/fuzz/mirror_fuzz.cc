@@ -8,6 +8,7 @@
 #include <span>
 
 #include "control/netlink/decoder.h"
+#include "control/netlink/ingress_shadow.h"
 #include "control/netlink/neighbour_shadow.h"
 #include "control/netlink/recording_plane.h"
 #include "control/netlink/route_shadow.h"
@@ -30,6 +31,11 @@ class Plane : public RecordingPlane {
     }
     return RecordingPlane::add_route(route);
   }
+  void set_ingress(function::PortIndex port, const function::PortIngress& one) override {
+    REQUIRE(port < ports);
+    REQUIRE(std::ranges::none_of(one.more, [&](const auto& entry) { return entry.first == one.mac; }));
+    RecordingPlane::set_ingress(port, one);
+  }
 };
 
 class Mirror : public Visitor {
@@ -41,12 +47,21 @@ class Mirror : public Visitor {
       port = static_cast<function::PortIndex>(message.ifindex - 1);
     }
     routes_.hops().set_port(message.ifindex, port);
+    if (message.removed) {
+      ingress_.forget(message.ifindex);
+    } else {
+      ingress_.apply(message);
+    }
     if (port != before) {
       neighbours_.moved(message.ifindex, before);
     }
   }
 
-  void on_address(const Header&, const AddressMessage&) override {}
+  void on_address(const Header&, const AddressMessage& message) override { addresses_.apply(message); }
+  void on_link_address(const Header&, const LinkAddressMessage& message) override { ingress_.apply(message); }
+  void on_interface_settings(const Header&, const InterfaceSettingsMessage& message) override {
+    ingress_.apply(message);
+  }
   void on_neighbour(const Header&, const NeighbourMessage& message) override { neighbours_.apply(message); }
   void on_nexthop(const Header&, const NexthopMessage& message) override { routes_.nexthops().apply(message); }
 
@@ -65,6 +80,8 @@ class Mirror : public Visitor {
       case 0:
       case 1:
         routes_.settle();
+        addresses_.settle();
+        ingress_.settle();
         break;
       case 2:
         begin_dump();
@@ -109,6 +126,8 @@ class Mirror : public Visitor {
   void begin_dump() {
     routes_.nexthops().begin_dump();
     neighbours_.begin_dump();
+    addresses_.begin_dump();
+    ingress_.begin_link_addresses();
     routes_.begin_dump(4);
     routes_.begin_dump(6);
   }
@@ -117,12 +136,16 @@ class Mirror : public Visitor {
     routes_.end_dump(4);
     routes_.end_dump(6);
     neighbours_.end_dump();
+    addresses_.end_dump();
+    ingress_.end_link_addresses();
     routes_.nexthops().end_dump();
   }
 
   Plane plane_;
   RouteShadow routes_{plane_};
   NeighbourShadow neighbours_{plane_, routes_.hops()};
+  AddressShadow addresses_{plane_, routes_.hops()};
+  IngressShadow ingress_{plane_, routes_.hops(), addresses_};
   std::set<std::uint32_t> named_;  // next-hop objects, by routes
 };
 

@@ -38,6 +38,16 @@ class Checker : public Visitor {
     note("address", header, message.prefix_length);
   }
 
+  void on_link_address(const Header& header, const LinkAddressMessage& message) override {
+    REQUIRE((message.mac.bytes[0] & 1) == 0);
+    note("link address", header, message.ifindex);
+  }
+
+  void on_interface_settings(const Header& header, const InterfaceSettingsMessage& message) override {
+    REQUIRE(message.family == 4 || message.family == 6);
+    note("settings", header, message.ifindex);
+  }
+
   void on_neighbour(const Header& header, const NeighbourMessage& message) override {
     REQUIRE(message.address.family == 4 || message.address.family == 6);
     note("neighbour", header, message.ifindex);

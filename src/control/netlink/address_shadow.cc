@@ -40,6 +40,11 @@ void AddressShadow::end_dump() {
   std::erase_if(entries_, [this](const Entry& entry) { return entry.generation != generation_; });
 }
 
+bool AddressShadow::has(int ifindex, int family) const {
+  return std::ranges::any_of(
+      entries_, [&](const Entry& entry) { return entry.ifindex == ifindex && entry.address.family == family; });
+}
+
 void AddressShadow::settle() {
   if (!changed_) return;
   changed_ = false;

@@ -32,6 +32,8 @@ class AddressShadow {
   void end_dump();
   // An interface has become the twin of another port or of none.
   void moved() { changed_ = true; }
+  // Whether the interface has any address of the family (4, 6).
+  bool has(int ifindex, int family) const;
   // Tells what is different now.
   void settle();
 

@@ -3,6 +3,7 @@
 #include <linux/if_addr.h>
 #include <linux/if_link.h>
 #include <linux/neighbour.h>
+#include <linux/netconf.h>
 #include <linux/netlink.h>
 #include <linux/nexthop.h>
 #include <linux/rtnetlink.h>
@@ -26,6 +27,11 @@ bool each_attribute_after(Bytes body, T& fixed, F f) {
 
 int ip_version(int family) {
   return family == AF_INET ? 4 : family == AF_INET6 ? 6 : 0;
+}
+
+std::string load_text(Bytes payload) {
+  const auto* text = reinterpret_cast<const char*>(payload.data());
+  return {text, strnlen(text, payload.size())};
 }
 
 bool load_address(Bytes payload, int family, packet::IpAddress& address) {
@@ -88,21 +94,56 @@ bool load_multipath(Bytes payload, int family, std::vector<Hop>& hops) {
   return true;
 }
 
+// IFLA_LINKINFO: what sort of virtual interface it is.
+bool load_link_info(Bytes payload, LinkMessage& message) {
+  Bytes data;
+  const bool ok = each_netlink_attribute(payload, [&](int type, Bytes value) {
+    if (type == IFLA_INFO_KIND) message.kind = load_text(value);
+    if (type == IFLA_INFO_DATA) data = value;
+    return true;
+  });
+  if (message.kind != "macvlan" && message.kind != "macvtap") return ok;
+  return ok && each_netlink_attribute(data, [&](int type, Bytes value) {
+           return type != IFLA_MACVLAN_MODE || load_front(value, message.macvlan_mode);
+         });
+}
+
 bool decode_link(const Header& header, Bytes body, Visitor& visitor) {
   LinkMessage message;
   message.removed = header.type == RTM_DELLINK;
   ifinfomsg fixed;
+  if (!load_front(body, fixed)) return false;
+  if (fixed.ifi_family != AF_UNSPEC) return true;  // a bridge's or IPv6's view of the link
+  bool lower_is_elsewhere = false;
   const bool ok = each_attribute_after(body, fixed, [&](int type, Bytes payload) {
-    if (type == IFLA_MTU) return load_front(payload, message.mtu);
-    if (type == IFLA_ADDRESS) message.mac = load_mac(payload);
-    if (type == IFLA_IFNAME) {
-      const auto* text = reinterpret_cast<const char*>(payload.data());
-      message.name.assign(text, strnlen(text, payload.size()));
+    switch (type) {
+      case IFLA_MTU:
+        return load_front(payload, message.mtu);
+      case IFLA_MASTER:
+        return load_front(payload, message.master);
+      case IFLA_LINK:
+        return load_front(payload, message.lower);
+      case IFLA_LINK_NETNSID:
+        lower_is_elsewhere = true;
+        return true;
+      case IFLA_OPERSTATE:
+        return load_front(payload, message.operstate);
+      case IFLA_PROMISCUITY:
+        return load_front(payload, message.promiscuity);
+      case IFLA_LINKINFO:
+        return load_link_info(payload, message);
+      case IFLA_ADDRESS:
+        message.mac = load_mac(payload);
+        return true;
+      case IFLA_IFNAME:
+        message.name = load_text(payload);
+        return true;
+      default:
+        return true;
     }
-    return true;
   });
   if (!ok) return false;
-  if (fixed.ifi_family != AF_UNSPEC) return true;  // a bridge's or IPv6's view of the link
+  if (lower_is_elsewhere) message.lower = 0;
   message.ifindex = fixed.ifi_index;
   message.flags = fixed.ifi_flags;
   visitor.on_link(header, message);
@@ -130,11 +171,64 @@ bool decode_address(const Header& header, Bytes body, Visitor& visitor) {
   return true;
 }
 
+// What a bridge has learnt is none of it.
+bool decode_link_address(const Header& header, Bytes body, Visitor& visitor) {
+  LinkAddressMessage message;
+  message.removed = header.type == RTM_DELNEIGH;
+  ndmsg fixed;
+  bool has_address = false;
+  std::optional<packet::MacAddress> mac;
+  const bool ok = each_attribute_after(body, fixed, [&](int type, Bytes payload) {
+    if (type != NDA_LLADDR) return true;
+    has_address = true;
+    mac = load_mac(payload);
+    return true;
+  });
+  if (!ok || !has_address) return false;
+  if ((fixed.ndm_flags & NTF_SELF) == 0 || !mac || (mac->bytes[0] & 1) != 0) return true;
+  message.ifindex = fixed.ndm_ifindex;
+  message.mac = *mac;
+  visitor.on_link_address(header, message);
+  return true;
+}
+
+bool decode_interface_settings(const Header& header, Bytes body, Visitor& visitor) {
+  InterfaceSettingsMessage message;
+  message.removed = header.type == RTM_DELNETCONF;
+  netconfmsg fixed;
+  if (!load_front(body, fixed)) return false;
+  message.family = static_cast<std::uint8_t>(ip_version(fixed.ncm_family));
+  if (message.family == 0) return true;
+  bool is_named = false;
+  const auto load = [](Bytes payload, std::optional<std::uint32_t>& value) {
+    return load_front(payload, value.emplace());
+  };
+  const bool ok = each_attribute_after(body, fixed, [&](int type, Bytes payload) {
+    switch (type) {
+      case NETCONFA_IFINDEX:
+        is_named = true;
+        return load_front(payload, message.ifindex);
+      case NETCONFA_FORWARDING:
+        return load(payload, message.forwarding);
+      case NETCONFA_RP_FILTER:
+        return load(payload, message.rp_filter);
+      case NETCONFA_IGNORE_ROUTES_WITH_LINKDOWN:
+        return load(payload, message.ignores_routes_with_linkdown);
+      default:
+        return true;
+    }
+  });
+  if (!ok || !is_named) return false;
+  visitor.on_interface_settings(header, message);
+  return true;
+}
+
 bool decode_neighbour(const Header& header, Bytes body, Visitor& visitor) {
   NeighbourMessage message;
   message.removed = header.type == RTM_DELNEIGH;
   ndmsg fixed;
   if (!load_front(body, fixed)) return false;
+  if (fixed.ndm_family == AF_BRIDGE) return decode_link_address(header, body, visitor);
   if (ip_version(fixed.ndm_family) == 0) return true;
   const bool ok = each_attribute_after(body, fixed, [&](int type, Bytes payload) {
     if (type == NDA_DST) return load_address(payload, fixed.ndm_family, message.address);
@@ -159,6 +253,8 @@ bool decode_route(const Header& header, Bytes body, RouteMessage& message, Visit
   message.table = fixed.rtm_table;
   message.metric = 0;
   message.nexthop_id = 0;
+  message.expires = 0;
+  message.preference = 0;
   packet::IpAddress destination = packet::IpAddress::from_bytes(version, std::array<std::uint8_t, 16>{}.data());
   Hop single;
   const bool ok = each_attribute_after(body, fixed, [&](int type, Bytes payload) {
@@ -173,6 +269,18 @@ bool decode_route(const Header& header, Bytes body, RouteMessage& message, Visit
         return load_front(payload, single.ifindex);
       case RTA_NH_ID:
         return load_front(payload, message.nexthop_id);
+      case RTA_PREF: {
+        std::uint8_t preference = 0;
+        if (!load_front(payload, preference)) return false;
+        message.preference = static_cast<std::int8_t>(preference == 1 ? 1 : preference == 3 ? -1 : 0);
+        return true;
+      }
+      case RTA_CACHEINFO: {
+        rta_cacheinfo info;
+        if (!load_front(payload, info)) return false;
+        message.expires = info.rta_expires;
+        return true;
+      }
       case RTA_MULTIPATH:
         return load_multipath(payload, fixed.rtm_family, message.hops);
       default:
@@ -268,6 +376,9 @@ bool decode_body(const Header& header, Bytes body, RouteMessage& route, Visitor&
     case RTM_NEWNEIGH:
     case RTM_DELNEIGH:
       return decode_neighbour(header, body, visitor);
+    case RTM_NEWNETCONF:
+    case RTM_DELNETCONF:
+      return decode_interface_settings(header, body, visitor);
     case RTM_NEWROUTE:
     case RTM_DELROUTE:
       return decode_route(header, body, route, visitor);

@@ -1,4 +1,5 @@
-// Decodes rtnetlink messages (links, addresses, neighbours, routes, next-hop objects) into plain structs.
+// Decodes rtnetlink messages (links, addresses, settings, neighbours, routes, next-hop objects) into plain
+// structs.
 //
 // Pure: bytes in, calls on a Visitor out; no socket, no state, no policy. Any bytes are safe to decode: a message or an
 // attribute that is cut short, has a wrong size or claims more than there is becomes on_malformed(), never a read
@@ -29,10 +30,32 @@ struct Header {
 struct LinkMessage {
   bool removed = false;
   int ifindex = 0;
-  std::uint32_t flags = 0;  // IFF_*
+  std::uint32_t flags = 0;     // IFF_*
+  std::uint8_t operstate = 0;  // IF_OPER_*
   std::string name;
   std::uint32_t mtu = 0;
   std::optional<packet::MacAddress> mac;  // absent: not an Ethernet address
+  int master = 0;                         // bridge, bond, VRF, … that it is in
+  int lower = 0;                          // that it lies on, of the same network namespace
+  std::string kind;                       // "macvlan", "vlan", …; empty: none
+  std::uint32_t macvlan_mode = 0;         // MACVLAN_MODE_*, of a macvlan or macvtap
+  std::uint32_t promiscuity = 0;          // how many want all frames, the interface's flag included
+};
+
+// A unicast link address whose frames an interface takes besides its own (macvlan, `bridge fdb add ... self`).
+struct LinkAddressMessage {
+  bool removed = false;
+  int ifindex = 0;
+  packet::MacAddress mac;
+};
+
+// Settings of IP on an interface (net.ipv4.conf, net.ipv6.conf); what is absent was not said.
+struct InterfaceSettingsMessage {
+  static constexpr int all = -1, initial = -2;  // "default"
+  bool removed = false;
+  std::uint8_t family = 0;  // 4, 6
+  int ifindex = 0;          // or one of the above
+  std::optional<std::uint32_t> forwarding, rp_filter, ignores_routes_with_linkdown;
 };
 
 struct AddressMessage {
@@ -73,6 +96,8 @@ struct RouteMessage {
   std::uint32_t metric = 0;
   std::uint32_t flags = 0;       // RTM_F_*, RTNH_F_*
   std::uint32_t nexthop_id = 0;  // not 0: the hops are those of this next-hop object; `hops` may be empty
+  std::int32_t expires = 0;      // ticks of 1/100 s until the kernel uses it no more; negative: it does not; 0: never
+  std::int8_t preference = 0;    // of RFC 4191: 1 high, -1 low; only among IPv6 routes of one metric
   std::vector<Hop> hops;
 };
 
@@ -95,6 +120,8 @@ class Visitor {
   virtual ~Visitor() = default;
   virtual void on_link(const Header& header, const LinkMessage& message) = 0;
   virtual void on_address(const Header& header, const AddressMessage& message) = 0;
+  virtual void on_link_address(const Header& header, const LinkAddressMessage& message) = 0;
+  virtual void on_interface_settings(const Header& header, const InterfaceSettingsMessage& message) = 0;
   virtual void on_neighbour(const Header& header, const NeighbourMessage& message) = 0;
   virtual void on_route(const Header& header, const RouteMessage& message) = 0;
   virtual void on_nexthop(const Header& header, const NexthopMessage& message) = 0;

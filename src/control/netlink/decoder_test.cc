@@ -4,6 +4,7 @@
 #include <linux/if_addr.h>
 #include <linux/if_link.h>
 #include <linux/neighbour.h>
+#include <linux/netconf.h>
 #include <linux/netlink.h>
 #include <linux/nexthop.h>
 #include <linux/rtnetlink.h>
@@ -75,6 +76,12 @@ struct Recorder : Visitor {
   void on_address(const Header& header, const AddressMessage& message) override {
     addresses.push_back(message), last = header;
   }
+  void on_link_address(const Header& header, const LinkAddressMessage& message) override {
+    link_addresses.push_back(message), last = header;
+  }
+  void on_interface_settings(const Header& header, const InterfaceSettingsMessage& message) override {
+    settings.push_back(message), last = header;
+  }
   void on_neighbour(const Header& header, const NeighbourMessage& message) override {
     neighbours.push_back(message), last = header;
   }
@@ -87,11 +94,14 @@ struct Recorder : Visitor {
   void on_answer(const Header& header, int error) override { answers.push_back(error), last = header; }
   void on_malformed(const Header& header) override { ++malformed, last = header; }
   std::size_t decoded() const {
-    return links.size() + addresses.size() + neighbours.size() + routes.size() + nexthops.size() + answers.size();
+    return links.size() + addresses.size() + link_addresses.size() + settings.size() + neighbours.size() +
+           routes.size() + nexthops.size() + answers.size();
   }
 
   std::vector<LinkMessage> links;
   std::vector<AddressMessage> addresses;
+  std::vector<LinkAddressMessage> link_addresses;
+  std::vector<InterfaceSettingsMessage> settings;
   std::vector<NeighbourMessage> neighbours;
   std::vector<RouteMessage> routes;
   std::vector<NexthopMessage> nexthops;
@@ -120,6 +130,32 @@ Bytes link_bytes(std::uint16_t type = RTM_NEWLINK, unsigned char family = AF_UNS
   const Bytes mac = bytes_of(std::array<std::uint8_t, 6>{2, 0, 0, 0, 0, 9});
   return message(type, fixed,
                  attribute(IFLA_IFNAME, name) + attribute(IFLA_MTU, bytes_of(1500U)) + attribute(IFLA_ADDRESS, mac));
+}
+
+Bytes macvlan_bytes(const char* kind = "macvlan", const Bytes& more = {}) {
+  ifinfomsg fixed{};
+  fixed.ifi_index = 6;
+  const Bytes name = {reinterpret_cast<const std::byte*>(kind), reinterpret_cast<const std::byte*>(kind) + 7};
+  const Bytes data = attribute(IFLA_MACVLAN_MODE, bytes_of(std::uint32_t{MACVLAN_MODE_BRIDGE}));
+  return message(RTM_NEWLINK, fixed,
+                 attribute(IFLA_LINK, bytes_of(5)) + attribute(IFLA_MASTER, bytes_of(9)) +
+                     attribute(IFLA_PROMISCUITY, bytes_of(2U)) +
+                     attribute(IFLA_LINKINFO, attribute(IFLA_INFO_DATA, data) + attribute(IFLA_INFO_KIND, name)) +
+                     more);
+}
+
+Bytes link_address_bytes(std::uint8_t flags = NTF_SELF, std::uint8_t first = 0) {
+  ndmsg fixed{};
+  fixed.ndm_family = AF_BRIDGE;
+  fixed.ndm_ifindex = 5;
+  fixed.ndm_flags = flags;
+  return message(RTM_NEWNEIGH, fixed,
+                 attribute(NDA_LLADDR, bytes_of(std::array<std::uint8_t, 6>{first, 0, 0x5e, 0, 1, 1})));
+}
+
+Bytes settings_bytes(unsigned char family = AF_INET) {
+  return message(RTM_NEWNETCONF, netconfmsg{family},
+                 attribute(NETCONFA_IFINDEX, bytes_of(-1)) + attribute(NETCONFA_RP_FILTER, bytes_of(2)));
 }
 
 Bytes neighbour_bytes() {
@@ -160,6 +196,39 @@ TEST(NetlinkDecoder, Links) {
   EXPECT_TRUE(result.links[1].removed);
   EXPECT_EQ(result.malformed, 0);
   EXPECT_EQ(decoded(link_bytes(RTM_NEWLINK, AF_BRIDGE)).decoded(), 0U);
+}
+
+TEST(NetlinkDecoder, LinksOnOthers) {
+  const auto result = decoded(macvlan_bytes() + macvlan_bytes("macvlan", attribute(IFLA_LINK_NETNSID, bytes_of(0))) +
+                              macvlan_bytes("ipvlan"));
+  ASSERT_EQ(result.links.size(), 3U);
+  EXPECT_EQ(result.links[0].lower, 5);
+  EXPECT_EQ(result.links[0].master, 9);
+  EXPECT_EQ(result.links[0].promiscuity, 2U);
+  EXPECT_EQ(result.links[0].kind, "macvlan");
+  EXPECT_EQ(result.links[0].macvlan_mode, std::uint32_t{MACVLAN_MODE_BRIDGE});
+  EXPECT_EQ(result.links[1].lower, 0) << "of another network namespace";
+  EXPECT_EQ(result.links[2].macvlan_mode, 0U) << "the same number means something else there";
+  EXPECT_EQ(
+      decoded(macvlan_bytes("macvlan", attribute(IFLA_LINKINFO, bytes_of(nlattr{200, IFLA_INFO_KIND})))).malformed, 1);
+}
+
+TEST(NetlinkDecoder, LinkAddresses) {
+  const auto result = decoded(link_address_bytes() + link_address_bytes(NTF_MASTER) + link_address_bytes(NTF_SELF, 1));
+  ASSERT_EQ(result.link_addresses.size(), 1U) << "neither what a bridge has learnt nor a group";
+  EXPECT_EQ(result.link_addresses[0].mac.str(), "00:00:5e:00:01:01");
+  EXPECT_EQ(result.link_addresses[0].ifindex, 5);
+}
+
+TEST(NetlinkDecoder, InterfaceSettings) {
+  const auto result = decoded(settings_bytes() + settings_bytes(AF_INET6) + settings_bytes(28 /* AF_MPLS */));
+  ASSERT_EQ(result.settings.size(), 2U);
+  EXPECT_EQ(result.settings[0].ifindex, InterfaceSettingsMessage::all);
+  EXPECT_EQ(result.settings[0].family, 4);
+  EXPECT_EQ(result.settings[0].rp_filter, 2U);
+  EXPECT_EQ(result.settings[0].forwarding, std::nullopt);
+  EXPECT_EQ(result.settings[1].family, 6);
+  EXPECT_EQ(decoded(message(RTM_NEWNETCONF, netconfmsg{AF_INET}, {})).malformed, 1) << "of no interface";
 }
 
 TEST(NetlinkDecoder, Addresses) {
@@ -246,6 +315,16 @@ TEST(NetlinkDecoder, Routes) {
   EXPECT_EQ(multipath.routes[0].table, 1000U);
   EXPECT_EQ(multipath.routes[0].metric, 20U);
   EXPECT_EQ(multipath.last.flags, NLM_F_CREATE | NLM_F_APPEND);
+  rta_cacheinfo expires{};
+  expires.rta_expires = -300;
+  const Bytes pref = attribute(RTA_PREF, bytes_of(std::uint8_t{3}));
+  const auto last =
+      decoded(message(RTM_NEWROUTE, route(AF_INET6, 0), attribute(RTA_CACHEINFO, bytes_of(expires)) + pref) +
+              multipath_bytes());
+  EXPECT_EQ(last.routes.at(0).expires, -300);
+  EXPECT_EQ(last.routes.at(0).preference, -1);
+  EXPECT_EQ(last.routes.at(1).expires, 0);
+  EXPECT_EQ(last.routes.at(1).preference, 0);
   const auto by_id = decoded(message(RTM_DELROUTE, route(AF_INET, 0), attribute(RTA_NH_ID, bytes_of(9U))));
   EXPECT_EQ(by_id.routes.at(0).nexthop_id, 9U);
   EXPECT_TRUE(by_id.routes[0].removed);
@@ -316,7 +395,8 @@ TEST(NetlinkDecoder, SkipsOtherFamiliesAndTypes) {
 
 // Every message cut at every byte, in memory of exactly that size: the sanitizers see any read behind it.
 TEST(NetlinkDecoder, EndsCleanlyWhereverTheBytesEnd) {
-  for (const Bytes& whole : {link_bytes(), neighbour_bytes(), multipath_bytes(), group_bytes()}) {
+  for (const Bytes& whole : {link_bytes(), macvlan_bytes(), link_address_bytes(), settings_bytes(), neighbour_bytes(),
+                             multipath_bytes(), group_bytes()}) {
     for (std::size_t length = 0; length < whole.size(); ++length) {
       const Bytes cut(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(length));
       const auto result = decoded(cut);
@@ -334,7 +414,8 @@ TEST(NetlinkDecoder, EndsCleanlyWhereverTheBytesEnd) {
 }
 
 TEST(NetlinkDecoder, SurvivesFlippedBytes) {
-  const Bytes whole = link_bytes() + neighbour_bytes() + multipath_bytes() + group_bytes();
+  const Bytes whole = link_bytes() + macvlan_bytes() + link_address_bytes() + settings_bytes() + neighbour_bytes() +
+                      multipath_bytes() + group_bytes();
   std::mt19937 random(1);
   std::size_t refused = 0;
   for (int round = 0; round < 20000; ++round) {

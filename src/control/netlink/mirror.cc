@@ -39,9 +39,11 @@ bool in_host_prefix(const packet::IpPrefix& prefix) {
 
 // Next-hop objects before the routes that name them, links before everything that lies on them.
 const NetlinkMirror::Stage NetlinkMirror::stages[] = {
-    {"links", RTM_GETLINK, AF_UNSPEC},        {"addresses", RTM_GETADDR, AF_UNSPEC},
-    {"next hops", RTM_GETNEXTHOP, AF_UNSPEC}, {"neighbours", RTM_GETNEIGH, AF_UNSPEC},
-    {"IPv4 routes", RTM_GETROUTE, AF_INET},   {"IPv6 routes", RTM_GETROUTE, AF_INET6},
+    {"links", RTM_GETLINK, AF_UNSPEC, true},           {"addresses", RTM_GETADDR, AF_UNSPEC, true},
+    {"IPv4 settings", RTM_GETNETCONF, AF_INET, true},  {"IPv6 settings", RTM_GETNETCONF, AF_INET6, true},
+    {"link addresses", RTM_GETNEIGH, AF_BRIDGE, true}, {"next hops", RTM_GETNEXTHOP, AF_UNSPEC},
+    {"neighbours", RTM_GETNEIGH, AF_UNSPEC},           {"IPv4 routes", RTM_GETROUTE, AF_INET},
+    {"IPv6 routes", RTM_GETROUTE, AF_INET6},
 };
 
 NetlinkMirror::NetlinkMirror(MirrorOptions options, function::ControlPlane& plane, Socket socket)
@@ -50,7 +52,8 @@ NetlinkMirror::NetlinkMirror(MirrorOptions options, function::ControlPlane& plan
       socket_(std::move(socket)),
       routes_(plane),
       neighbours_(plane, routes_.hops()),
-      addresses_(plane, routes_.hops()) {}
+      addresses_(plane, routes_.hops()),
+      ingress_(plane, routes_.hops(), addresses_) {}
 
 Expected<std::unique_ptr<NetlinkMirror>> NetlinkMirror::open(MirrorOptions options, function::ControlPlane& plane) {
   auto socket = Socket::open(options.receive_buffer);
@@ -60,6 +63,7 @@ Expected<std::unique_ptr<NetlinkMirror>> NetlinkMirror::open(MirrorOptions optio
 
 Expected<void> NetlinkMirror::start() {
   for (const char* prefix : host_prefixes) routes_.pin_local(packet::IpPrefix::parse(prefix).value());
+  resync();
   if (auto begun = begin_resync(Clock::now()); !begun) return begun;
   while (dumps_ == 0) {
     pollfd ready{socket_.fd(), POLLIN, 0};
@@ -91,7 +95,7 @@ Expected<void> NetlinkMirror::process(std::size_t max_messages) {
     if (!received) return tl::unexpected(received.error());
     if (received->lost) {
       ++overruns_;
-      resync_due_ = true;
+      resync();
     }
     if (received->bytes.empty() && !received->lost) break;
     decode(received->bytes, *this);
@@ -103,11 +107,17 @@ Expected<void> NetlinkMirror::process(std::size_t max_messages) {
   }
   routes_.settle();
   addresses_.settle();
+  ingress_.settle();
   return begin_due_resync(Clock::now());
 }
 
 Expected<void> NetlinkMirror::begin_due_resync(Clock::time_point now) {
-  if (!resync_due_ || dumping() || now < resync_allowed_) return {};
+  if (now >= std::min(verify_due_, routes_.next_expiry())) {
+    verify_due_ = Clock::time_point::max();
+    routes_.forget_expiries();
+    resync();
+  }
+  if (due_ == Scope::nothing || dumping() || now < resync_allowed_) return {};
   return begin_resync(now);
 }
 
@@ -135,7 +145,7 @@ Expected<bool> NetlinkMirror::resolve(function::PortIndex port, const packet::Ip
 }
 
 Expected<void> NetlinkMirror::begin_resync(Clock::time_point now) {
-  resync_due_ = false;
+  running_ = std::exchange(due_, Scope::nothing);
   resync_began_ = now;
   stage_ = 0;
   stage_tries_ = 0;
@@ -150,7 +160,8 @@ Expected<void> NetlinkMirror::begin_stage() {
   if (stage.request == RTM_GETLINK) ++link_generation_;
   if (stage.request == RTM_GETADDR) addresses_.begin_dump();
   if (stage.request == RTM_GETNEXTHOP) routes_.nexthops().begin_dump();
-  if (stage.request == RTM_GETNEIGH) neighbours_.begin_dump();
+  if (stage.request == RTM_GETNEIGH && stage.of_links) ingress_.begin_link_addresses();
+  if (stage.request == RTM_GETNEIGH && !stage.of_links) neighbours_.begin_dump();
   if (stage.request == RTM_GETROUTE) routes_.begin_dump(stage.address_family == AF_INET ? 4 : 6);
   const auto sent = socket_.request_dump(stage.request, stage.address_family, ++sequence_);
   if (!sent) return tl::unexpected(sent.error());
@@ -158,7 +169,7 @@ Expected<void> NetlinkMirror::begin_stage() {
     // Begun again from the first dump, a while later.
     ++unsent_;
     stage_ = -1;
-    resync_due_ = true;
+    due_ = std::max(due_, running_);
     resync_allowed_ = Clock::now() + options_.resync_pause;
   }
   return {};
@@ -171,24 +182,39 @@ void NetlinkMirror::end_stage(int error) {
   if (error == 0) sweep();
   report();
   stage_tries_ = 0;
-  if (++stage_ < static_cast<int>(std::size(stages))) return;
-  // Last, so that the routes of an object that is gone have gone before it.
-  routes_.nexthops().end_dump();
+  const bool more = ++stage_ < static_cast<int>(std::size(stages));
+  if (more && (running_ == Scope::everything || stages[stage_].of_links)) return;
   stage_ = -1;
-  ++dumps_;
   // A link that flaps all the time must not keep the control thread busy with dumps.
   const auto now = Clock::now();
-  resync_allowed_ = now + std::max<Clock::duration>(options_.resync_pause, 3 * (now - resync_began_));
+  const auto took = now - resync_began_;
+  resync_allowed_ = now + std::max<Clock::duration>(options_.resync_pause, 3 * took);
+  if (running_ != Scope::everything) return;
+  // Last, so that the routes of an object that is gone have gone before it.
+  routes_.nexthops().end_dump();
+  ++dumps_;
+  ingress_.moved();  // log_martians
+  if (options_.verify_interval.count() != 0) {
+    verify_due_ = now + std::max<Clock::duration>(options_.verify_interval, 49 * took);
+  }
 }
 
 void NetlinkMirror::sweep() {
   const Stage& stage = stages[stage_];
-  if (stage.request == RTM_GETADDR) addresses_.end_dump();
-  if (stage.request == RTM_GETNEIGH) neighbours_.end_dump();
+  if (stage.request == RTM_GETADDR) {
+    addresses_.end_dump();
+    ingress_.moved();
+  }
+  if (stage.request == RTM_GETNEIGH && stage.of_links) ingress_.end_link_addresses();
+  routes_.count_as_found(dumps_ != 0);
+  neighbours_.count_as_found(dumps_ != 0);
+  if (stage.request == RTM_GETNEIGH && !stage.of_links) neighbours_.end_dump();
   if (stage.request == RTM_GETROUTE) {
     routes_.settle();
     routes_.end_dump(stage.address_family == AF_INET ? 4 : 6);
   }
+  routes_.count_as_found(false);
+  neighbours_.count_as_found(false);
   if (stage.request == RTM_GETLINK) {
     std::vector<int> gone;
     for (const auto& [ifindex, link] : links_) {
@@ -220,9 +246,14 @@ void NetlinkMirror::on_link(const Header& header, const LinkMessage& message) {
   if (message.removed) return forget_link(message.ifindex);
   const bool is_new = !links_.contains(message.ifindex);
   Link& link = links_[message.ifindex];
-  const Link before = std::exchange(link, {message.name, message.flags & link_state, message.mtu, link_generation_});
-  // With a link, the kernel's IPv4 side takes routes away and brings them back without a word.
-  if (!is_new && before.state != link.state) resync_due_ = true;
+  const Link before =
+      std::exchange(link, {message.name, message.flags & link_state, message.operstate, message.mtu, link_generation_});
+  // With a link, the kernel's IPv4 side takes routes away and brings them back without a word. The operational state
+  // follows a lost carrier up to a second later, and the routes with it.
+  if (!is_new && (before.state != link.state || before.operstate != link.operstate)) resync();
+  ingress_.apply(message);
+  // What lies on a twin changes its filter of link addresses, and its promiscuity, without a word.
+  if (!is_dump(header) && routes_.hops().port(message.lower != 0 ? message.lower : message.ifindex)) look_at_links();
   const auto twin = std::ranges::find(options_.twins, message.name, &MirrorOptions::Twin::name);
   if (twin == options_.twins.end()) return set_twin(message.ifindex, std::nullopt);
   set_twin(message.ifindex, twin->port);
@@ -233,7 +264,8 @@ void NetlinkMirror::on_link(const Header& header, const LinkMessage& message) {
 
 void NetlinkMirror::forget_link(int ifindex) {
   if (links_.erase(ifindex) == 0) return;
-  resync_due_ = true;
+  ingress_.forget(ifindex);
+  resync();
   set_twin(ifindex, std::nullopt);
 }
 
@@ -244,24 +276,44 @@ void NetlinkMirror::set_twin(int ifindex, std::optional<function::PortIndex> por
   routes_.hops().set_port(ifindex, port);
   neighbours_.moved(ifindex, before);
   addresses_.moved();
+  ingress_.moved();
 }
 
 void NetlinkMirror::on_address(const Header& header, const AddressMessage& message) {
   count_message(header);
-  // With an address, the kernel takes away the IPv4 routes that prefer it as their source, without a word.
-  if (message.removed && message.address.family == 4) resync_due_ = true;
+  // With an address, routes go without a word: IPv4's that prefer it as their source or whose interface has no other,
+  // and IPv6's where skip_notify_on_dev_down says so. With the first one of an interface hops come back.
+  if (!is_dump(header)) resync();
   addresses_.apply(message);
+  ingress_.moved();
+}
+
+void NetlinkMirror::on_link_address(const Header& header, const LinkAddressMessage& message) {
+  count_message(header);
+  ingress_.apply(message);
+}
+
+void NetlinkMirror::on_interface_settings(const Header& header, const InterfaceSettingsMessage& message) {
+  count_message(header);
+  if (!is_dump(header)) {
+    // Interfaces without an address follow the default, without a word; hops of links that are down die or return.
+    if (message.ifindex == InterfaceSettingsMessage::initial) look_at_links();
+    if (message.ignores_routes_with_linkdown) resync();
+  }
+  ingress_.apply(message);
 }
 
 void NetlinkMirror::on_neighbour(const Header& header, const NeighbourMessage& message) {
   count_message(header);
+  neighbours_.count_as_found(dumps_ != 0 && is_dump(header));
   neighbours_.apply(message);
+  neighbours_.count_as_found(false);
 }
 
 void NetlinkMirror::on_nexthop(const Header& header, const NexthopMessage& message) {
   count_message(header);
   // Its routes go with it, the IPv4 ones without a word.
-  if (message.removed && routes_.nexthops().in_use(message.id)) resync_due_ = true;
+  if (message.removed && routes_.nexthops().in_use(message.id)) resync();
   routes_.nexthops().apply(message);
 }
 
@@ -275,7 +327,10 @@ void NetlinkMirror::on_route(const Header& header, const RouteMessage& message) 
     if (dumping() && family == 6 && stages[stage_].address_family == AF_INET6) stage_doubtful_ = true;
     return routes_.remove(message);
   }
-  routes_.add(message, is_dump(header) ? RouteShadow::Join::dumped : RouteShadow::join_of(header.flags, family));
+  const bool dumped = is_dump(header);
+  routes_.count_as_found(dumped && dumps_ != 0);
+  routes_.add(message, dumped ? RouteShadow::Join::dumped : RouteShadow::join_of(header.flags, family));
+  routes_.count_as_found(false);
 }
 
 void NetlinkMirror::on_answer(const Header& header, int error) {
@@ -299,6 +354,8 @@ MirrorStats NetlinkMirror::stats() const {
   stats.malformed = malformed_;
   stats.overruns = overruns_;
   stats.resyncs = dumps_ > 0 ? dumps_ - 1 : 0;
+  stats.mended = routes_.found() + neighbours_.found();
+  if (routes_.found() != 0) stats.last_mended = routes_.last_found().str();
   stats.probes = probes_;
   stats.unsent = unsent_;
   stats.refused = routes_.refused() + neighbours_.refused();

@@ -10,15 +10,17 @@
 //   neighbour on a twin, valid / given up               add_neighbour / remove_neighbour
 //   twin up and with carrier, MTU                       set_link
 //   addresses of twins, and for ports without of others  set_source (address_shadow.h)
+//   what lies on a twin, rp_filter                      set_ingress (ingress_shadow.h)
 //
 // One netlink socket carries dumps and notifications, so both arrive in the order in which the kernel changed things.
 // When the kernel dropped notifications, or removes routes without any (IPv4 does when a link goes down), everything is
-// dumped again and only differences are told: forwarding goes on.
+// dumped again and only differences are told: forwarding goes on. So it is now and then without an occasion.
 //
 // Thread-safety: none; everything runs on the control thread, which polls fd() and calls process() when it is readable
 // and tick() at least once a second. Cost: docs/control-plane.md has measurements.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -33,6 +35,7 @@
 #include "base/error.h"
 #include "control/netlink/address_shadow.h"
 #include "control/netlink/decoder.h"
+#include "control/netlink/ingress_shadow.h"
 #include "control/netlink/neighbour_shadow.h"
 #include "control/netlink/route_shadow.h"
 #include "control/netlink/socket.h"
@@ -49,6 +52,9 @@ struct MirrorOptions {
   std::size_t receive_buffer = 32 << 20;        // bytes; about 30,000 notifications
   std::chrono::seconds probe_interval{30};      // how often a stale neighbour is verified
   std::chrono::milliseconds resync_pause{250};  // at least, between two full dumps
+  // How often everything is compared with the kernel without an occasion; 0: never. Less often where that took long:
+  // a comparison takes 2 % of the time at most.
+  std::chrono::seconds verify_interval{60};
   // Called during start(), every 16,384 messages and at the end of each kind: "routes", how many so far. False: stop.
   std::function<bool(std::string_view what, std::size_t count)> progress;
 };
@@ -62,6 +68,8 @@ struct MirrorStats {
   std::uint64_t malformed = 0;
   std::uint64_t overruns = 0;  // the kernel dropped notifications
   std::uint64_t resyncs = 0;   // full dumps after the first
+  std::uint64_t mended = 0;    // routes and neighbours that they found changed, without a message that said so
+  std::string last_mended;     // the prefix, or address, of the last one
   std::uint64_t probes = 0;
   std::uint64_t unsent = 0;    // probes and requests that the kernel did not take; they are sent again
   std::uint64_t refusals = 0;  // calls that the control plane refused
@@ -93,15 +101,18 @@ class NetlinkMirror : private netlink::Visitor {
   // Error: the socket is broken. Cost: one system call.
   Expected<bool> resolve(function::PortIndex port, const packet::IpAddress& address);
   // Asks for a full dump with differences told, as after lost notifications.
-  void resync() { resync_due_ = true; }
+  void resync() { due_ = Scope::everything; }
+  // Asks for a dump of the links and their addresses alone: frames came for one that is not known.
+  void look_at_links() { due_ = std::max(due_, Scope::links); }
   // True when no dump is running or waiting.
-  bool settled() const { return !dumping() && !resync_due_; }
+  bool settled() const { return !dumping() && due_ == Scope::nothing; }
   MirrorStats stats() const;
 
  private:
   struct Link {
     std::string name;
     std::uint32_t state = 0;  // of the flags, what routes depend on
+    std::uint8_t operstate = 0;
     std::uint32_t mtu = 0;
     std::uint32_t generation = 0;
   };
@@ -109,13 +120,17 @@ class NetlinkMirror : private netlink::Visitor {
     std::string_view what;
     std::uint16_t request;
     int address_family;
+    bool of_links = false;
   };
+  enum class Scope : std::uint8_t { nothing, links, everything };
   static const Stage stages[];
 
   NetlinkMirror(MirrorOptions options, function::ControlPlane& plane, netlink::Socket socket);
 
   void on_link(const netlink::Header& header, const netlink::LinkMessage& message) override;
   void on_address(const netlink::Header& header, const netlink::AddressMessage& message) override;
+  void on_link_address(const netlink::Header& header, const netlink::LinkAddressMessage& message) override;
+  void on_interface_settings(const netlink::Header& header, const netlink::InterfaceSettingsMessage& message) override;
   void on_neighbour(const netlink::Header& header, const netlink::NeighbourMessage& message) override;
   void on_route(const netlink::Header& header, const netlink::RouteMessage& message) override;
   void on_nexthop(const netlink::Header& header, const netlink::NexthopMessage& message) override;
@@ -140,6 +155,7 @@ class NetlinkMirror : private netlink::Visitor {
   netlink::RouteShadow routes_;
   netlink::NeighbourShadow neighbours_;
   netlink::AddressShadow addresses_;
+  netlink::IngressShadow ingress_;
   std::unordered_map<int, Link> links_;
   std::uint32_t link_generation_ = 0;
 
@@ -153,7 +169,9 @@ class NetlinkMirror : private netlink::Visitor {
 
   bool stopped_ = false;  // options_.progress said so
 
-  bool resync_due_ = false;
+  Scope due_ = Scope::nothing;
+  Scope running_ = Scope::nothing;  // what the dump that is running is of
+  Clock::time_point verify_due_ = Clock::time_point::max();
   Clock::time_point resync_began_{};
   Clock::time_point resync_allowed_{};
   std::uint64_t messages_ = 0;

@@ -24,6 +24,7 @@ class CountingPlane : public function::ControlPlane {
   Expected<void> remove_neighbour(function::PortIndex, const packet::IpAddress&) override { return {}; }
   void set_link(function::PortIndex, bool, std::uint32_t) override {}
   void set_source(std::optional<function::PortIndex>, int, const packet::IpAddress&) override {}
+  void set_ingress(function::PortIndex, const function::PortIngress&) override {}
   std::size_t routes = 0;
 };
 

@@ -7,6 +7,7 @@ namespace sluice::control {
 MirrorLog::MirrorLog(Clock::duration interval)
     : refusals_{LogLimiter(interval)},
       overruns_{LogLimiter(interval)},
+      mended_{LogLimiter(interval)},
       malformed_{LogLimiter(interval)},
       unsent_{LogLimiter(interval)},
       shortened_{LogLimiter(interval)} {}
@@ -22,6 +23,10 @@ void MirrorLog::look(const MirrorStats& stats, Clock::time_point now) {
   }
   if (const auto n = news(overruns_, stats.overruns, now)) {
     spdlog::warn("kernel: notifications were lost {} times; the tables are compared anew", n);
+  }
+  if (const auto n = news(mended_, stats.mended, now)) {
+    spdlog::info("kernel: {} routes and neighbours had changed without a message and are mended{}", n,
+                 stats.last_mended.empty() ? "" : "; the last route: " + stats.last_mended);
   }
   if (const auto n = news(malformed_, stats.malformed, now)) {
     spdlog::warn("kernel: {} messages passed over that are not as rtnetlink(7) says", n);

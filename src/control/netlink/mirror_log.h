@@ -25,7 +25,7 @@ class MirrorLog {
   // How many more there are than were told; 0 also while the interval lasts.
   static std::uint64_t news(Kind& kind, std::uint64_t count, Clock::time_point now);
 
-  Kind refusals_, overruns_, malformed_, unsent_, shortened_;
+  Kind refusals_, overruns_, mended_, malformed_, unsent_, shortened_;
 };
 
 }  // namespace sluice::control

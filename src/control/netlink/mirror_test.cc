@@ -62,6 +62,7 @@ class MirrorTest : public testing::Test {
   }
   void settle() {
     pollfd ready{mirror_->fd(), POLLIN, 0};
+    ASSERT_TRUE(mirror_->tick(NetlinkMirror::Clock::now()));
     while (poll(&ready, 1, 30) > 0 || !mirror_->settled()) {
       const auto done = mirror_->process();
       ASSERT_TRUE(done) << done.error().message;
@@ -121,7 +122,101 @@ TEST_F(MirrorTest, ReadsWhatIsThereAtStart) {
   for (const auto& [prefix, route] : expected) EXPECT_EQ(plane_.route(prefix), route) << prefix;
   EXPECT_EQ(plane_.neighbour(0, "10.0.0.2"), "02:00:00:00:00:02");
   EXPECT_EQ(plane_.links.at(0), (std::pair{true, 1500U}));
-  EXPECT_EQ(mirror_->stats().resyncs, 0U);
+  EXPECT_EQ(mirror_->stats().mended, 0U);
+}
+
+// The kernel brings a hop back with an address, and says nothing.
+TEST_F(MirrorTest, AHopReturnsWithTheAddressOfItsLink) {
+  start();
+  change("ip route add 192.0.2.0/24 nexthop via 10.0.0.2 nexthop via 10.0.1.2");
+  EXPECT_EQ(plane_.route("192.0.2.0/24"), "unicast 0 via 10.0.0.2, 1 via 10.0.1.2");
+  change("ip addr del 10.0.1.1/24 dev sl-b");
+  settle_until([&] { return plane_.route("192.0.2.0/24") == "unicast 0 via 10.0.0.2"; });
+  EXPECT_EQ(plane_.route("192.0.2.0/24"), "unicast 0 via 10.0.0.2");
+  change("ip addr add 10.0.1.1/24 dev sl-b");
+  settle_until([&] { return plane_.route("192.0.2.0/24") == "unicast 0 via 10.0.0.2, 1 via 10.0.1.2"; });
+  EXPECT_EQ(plane_.route("192.0.2.0/24"), "unicast 0 via 10.0.0.2, 1 via 10.0.1.2");
+  expect_as_fresh();
+}
+
+TEST_F(MirrorTest, AHopWhoseLinkIsDownIsLeftOutWhereTheKernelIgnoresIt) {
+  start();
+  change("ip route add 192.0.2.0/24 nexthop via 10.0.0.2 nexthop via 10.0.1.2");
+  change("ip -6 route add 2001:db8:1::/48 nexthop via 2001:db8:a::2 nexthop via 2001:db8:b::2");
+  const auto expect = [&](const std::string& four, const std::string& six) {
+    settle_until([&] { return plane_.route("192.0.2.0/24") == four && plane_.route("2001:db8:1::/48") == six; });
+    EXPECT_EQ(plane_.route("192.0.2.0/24"), four);
+    EXPECT_EQ(plane_.route("2001:db8:1::/48"), six);
+  };
+  const std::string both4 = "unicast 0 via 10.0.0.2, 1 via 10.0.1.2";
+  const std::string both6 = "unicast 0 via 2001:db8:a::2, 1 via 2001:db8:b::2";
+  ASSERT_TRUE(twins_[1].set_carrier(false));
+  expect(both4, both6);
+  kernel("sysctl -qw net.ipv4.conf.sl-b.ignore_routes_with_linkdown=1");
+  kernel("sysctl -qw net.ipv6.conf.sl-b.ignore_routes_with_linkdown=1");
+  expect("unicast 0 via 10.0.0.2", "unicast 0 via 2001:db8:a::2");
+  ASSERT_TRUE(twins_[1].set_carrier(true));
+  expect(both4, both6);
+  expect_as_fresh();
+}
+
+// net.ipv6.route.skip_notify_on_dev_down: the kernel takes IPv6 routes away without a word.
+TEST_F(MirrorTest, RoutesThatGoWithoutAWordAreForgotten) {
+  kernel("sysctl -qw net.ipv6.route.skip_notify_on_dev_down=1");
+  kernel("ip -6 route add 2001:db8:1::/48 via 2001:db8:b::2");
+  start();
+  for (const std::string off : {"sysctl -qw net.ipv6.conf.sl-b.disable_ipv6=1", "ip link set sl-b down"}) {
+    SCOPED_TRACE(off);
+    EXPECT_EQ(plane_.route("2001:db8:1::/48"), "unicast 1 via 2001:db8:b::2");
+    change(off);
+    settle_until([&] { return plane_.route("2001:db8:1::/48") == "none"; });
+    EXPECT_EQ(plane_.route("2001:db8:1::/48"), "none");
+    EXPECT_EQ(plane_.route("2001:db8:b::/64"), "none");
+    kernel("sysctl -qw net.ipv6.conf.sl-b.disable_ipv6=0; ip link set sl-b up");
+    kernel("ip -6 addr replace 2001:db8:b::1/64 dev sl-b nodad && ip -6 route add 2001:db8:1::/48 via 2001:db8:b::2");
+    settle_until([&] { return plane_.route("2001:db8:1::/48") != "none"; });
+  }
+  EXPECT_NE(mirror_->stats().mended, 0U);
+  expect_as_fresh();
+}
+
+TEST_F(MirrorTest, ARouteEndsWhenItExpires) {
+  start();
+  change("ip -6 route add 2001:db8:1::/48 via 2001:db8:b::2 expires 1");
+  change("ip -6 route add 2001:db8:1::/48 via 2001:db8:a::2 metric 2000");
+  change("ip -6 route add 2001:db8:2::/48 via 2001:db8:b::2 expires 1000");
+  EXPECT_EQ(plane_.route("2001:db8:1::/48"), "unicast 1 via 2001:db8:b::2");
+  settle_until([&] { return plane_.route("2001:db8:1::/48") == "unicast 0 via 2001:db8:a::2"; });
+  EXPECT_EQ(plane_.route("2001:db8:1::/48"), "unicast 0 via 2001:db8:a::2");
+  EXPECT_EQ(plane_.route("2001:db8:2::/48"), "unicast 1 via 2001:db8:b::2");
+}
+
+// RFC 4191: of two routes of one metric the router that says so is better.
+TEST_F(MirrorTest, ThePreferredOfTwoRoutesIsTaken) {
+  start();
+  change("ip -6 route add 2001:db8:1::/48 dev sl-a pref low");
+  change("ip -6 route append 2001:db8:1::/48 dev sl-b pref high");
+  EXPECT_EQ(plane_.route("2001:db8:1::/48"), "unicast 1");
+  expect_as_fresh();
+  change("ip -6 route del 2001:db8:1::/48 dev sl-b");
+  EXPECT_EQ(plane_.route("2001:db8:1::/48"), "unicast 0");
+  change("ip -6 route append 2001:db8:1::/48 dev sl-b");
+  EXPECT_EQ(plane_.route("2001:db8:1::/48"), "unicast 1") << "medium";
+  expect_as_fresh();
+}
+
+// Nothing happens that would give occasion, and no message comes: the kernel's tables are changed behind its back.
+TEST_F(MirrorTest, WhatChangedWithoutAWordIsFoundInTime) {
+  options_.verify_interval = 1s;
+  kernel("ip -6 addr flush dev sl-b && ip link set sl-b addrgenmode none && ip -6 addr flush dev sl-b");
+  kernel("sysctl -qw net.ipv6.route.skip_notify_on_dev_down=1 && ip -6 route add 2001:db8:1::/48 dev sl-b");
+  start();
+  EXPECT_EQ(plane_.route("2001:db8:1::/48"), "unicast 1");
+  change("sysctl -qw net.ipv6.conf.sl-b.disable_ipv6=1");
+  settle_until([&] { return plane_.route("2001:db8:1::/48") == "none"; });
+  EXPECT_EQ(plane_.route("2001:db8:1::/48"), "none");
+  EXPECT_GE(mirror_->stats().mended, 1U);
+  EXPECT_EQ(mirror_->stats().last_mended, "2001:db8:1::/48");
 }
 
 TEST_F(MirrorTest, FollowsRoutesAndAddresses) {

@@ -90,6 +90,7 @@ void NeighbourShadow::tell(const Key& key, Entry& entry, bool again) {
     note(plane_.remove_neighbour(*port, key.address));
     --told_;
   }
+  found_ += counts_as_found_ ? 1 : 0;
   entry.told = entry.mac;
 }
 

@@ -46,6 +46,10 @@ class NeighbourShadow {
   // It was not probed after all: due() names it again.
   void not_probed(const Key& key);
 
+  // What is told from now on is counted as found by a comparison, or is not.
+  void count_as_found(bool found) { counts_as_found_ = found; }
+  std::uint64_t found() const { return found_; }
+
   std::size_t told() const { return told_; }
   // Tells neighbours again that were refused, until `limit` of them in a row are refused still.
   void retry_refused(std::size_t limit);
@@ -76,6 +80,8 @@ class NeighbourShadow {
   std::uint32_t generation_ = 0;
   std::size_t told_ = 0;
   std::size_t refused_ = 0;  // entries that are
+  bool counts_as_found_ = false;
+  std::uint64_t found_ = 0;
   std::size_t refusals_ = 0;
   std::string last_refusal_;
 };

@@ -37,6 +37,8 @@ class RecordingPlane : public function::ControlPlane {
     sources[{port, family}] = address.empty() ? "none" : address.str();
   }
 
+  void set_ingress(function::PortIndex port, const function::PortIngress& one) override { ingress[port] = one; }
+
   // "unicast 0 via 10.0.0.2, 1 *3" for the best route of exactly this prefix; "none".
   std::string route(const std::string& prefix) const {
     const auto wanted = packet::IpPrefix::parse(prefix).value();
@@ -62,6 +64,7 @@ class RecordingPlane : public function::ControlPlane {
   std::map<std::pair<function::PortIndex, packet::IpAddress>, std::string> neighbours;
   std::map<function::PortIndex, std::pair<bool, std::uint32_t>> links;
   std::map<std::pair<std::optional<function::PortIndex>, int>, std::string> sources;
+  std::map<function::PortIndex, function::PortIngress> ingress;
   std::size_t route_calls = 0;
   std::size_t route_limit = SIZE_MAX;
   bool refuse_neighbours = false;

@@ -11,8 +11,10 @@ namespace sluice::control::netlink {
 using function::RouteKind;
 
 namespace {
-constexpr std::size_t most_retries = 8192;  // at a time: some ten milliseconds
-}
+constexpr std::size_t most_retries = 8192;             // at a time: some ten milliseconds
+constexpr std::chrono::milliseconds tick(10);          // of the kernel's times for user space
+constexpr std::chrono::milliseconds after_expiry(50);  // so that the kernel's clock is past it, too
+}  // namespace
 
 std::size_t RouteShadow::Hash::operator()(const packet::IpPrefix& prefix) const noexcept {
   std::uint64_t high;
@@ -42,6 +44,8 @@ RouteShadow::Candidate RouteShadow::candidate_of(const RouteMessage& message) {
   candidate.tos = message.tos;
   candidate.source_length = message.source_length;
   candidate.local_table = message.table == RT_TABLE_LOCAL;
+  candidate.expired = message.expires < 0;
+  candidate.preference = message.preference;
   return candidate;
 }
 
@@ -85,6 +89,14 @@ RouteShadow::Candidates::iterator RouteShadow::find_replaced(Candidates& candida
   return candidates.end();
 }
 
+void RouteShadow::insert(Candidates& candidates, const Candidate& wanted, Join join) {
+  auto before = candidates.before_begin();
+  for (auto next = candidates.begin(); next != candidates.end(); before = next++) {
+    if (next->order() > wanted.order() || (join == Join::prepend && next->order() == wanted.order())) break;
+  }
+  candidates.insert_after(before, wanted);
+}
+
 void RouteShadow::add(const RouteMessage& message, Join join) {
   const int family = message.prefix.address.family;
   const Candidate wanted = candidate_of(message);
@@ -92,14 +104,16 @@ void RouteShadow::add(const RouteMessage& message, Join join) {
   nexthops_.retain(wanted.nexthop_id);
   if (const auto place = find_replaced(entry.candidates, wanted, join, family); place != entry.candidates.end()) {
     nexthops_.release(place->nexthop_id);
-    *place = wanted;
-  } else {
-    auto before = entry.candidates.before_begin();
-    for (auto next = entry.candidates.begin(); next != entry.candidates.end(); before = next++) {
-      if (next->rank() > wanted.rank() || (join == Join::prepend && next->rank() == wanted.rank())) break;
+    if (place->order() == wanted.order()) {
+      *place = wanted;
+    } else {
+      entry.candidates.remove_if([&](const Candidate& known) { return &known == &*place; });
+      insert(entry.candidates, wanted, join);
     }
-    entry.candidates.insert_after(before, wanted);
+  } else {
+    insert(entry.candidates, wanted, join);
   }
+  if (message.expires > 0) next_expiry_ = std::min(next_expiry_, Clock::now() + message.expires * tick + after_expiry);
   tell(prefix, entry);
 }
 
@@ -159,6 +173,11 @@ void RouteShadow::pin_local(const packet::IpPrefix& prefix) {
   tell(prefix, entry);
 }
 
+void RouteShadow::begin_dump(int family) {
+  ++table_of(family).generation;
+  if (family == 6) forget_expiries();  // the dump names them anew
+}
+
 void RouteShadow::end_dump(int family) {
   Table& table = table_of(family);
   for (auto next = table.prefixes.begin(); next != table.prefixes.end();) {
@@ -174,7 +193,8 @@ void RouteShadow::end_dump(int family) {
 }
 
 std::optional<RouteShadow::Told> RouteShadow::effective(const Candidate& candidate) {
-  Told told{candidate.metric, no_hops, RouteKind::local, candidate.protocol};
+  if (candidate.expired) return std::nullopt;
+  Told told{candidate.metric, no_hops, RouteKind::local, candidate.protocol, false};
   switch (candidate.type) {
     case RTN_BLACKHOLE:
       told.kind = RouteKind::blackhole;
@@ -198,6 +218,7 @@ std::optional<RouteShadow::Told> RouteShadow::effective(const Candidate& candida
       const Resolved& resolved = hops_.resolved(target.hops);
       if (!resolved.usable) return std::nullopt;
       told.kind = resolved.kind;
+      told.elsewhere = told.kind == RouteKind::local;
       if (told.kind == RouteKind::unicast) told.hops = target.hops;
       break;
     }
@@ -205,7 +226,7 @@ std::optional<RouteShadow::Told> RouteShadow::effective(const Candidate& candida
       break;  // an address of the host, a broadcast or a multicast group
   }
   // It holds for some frames only, by TOS or source address: the kernel decides for all of the prefix.
-  if (candidate.conditional()) told = {candidate.metric, no_hops, RouteKind::local, candidate.protocol};
+  if (candidate.conditional()) told = {candidate.metric, no_hops, RouteKind::local, candidate.protocol, false};
   return told;
 }
 
@@ -220,14 +241,18 @@ bool RouteShadow::tell(const packet::IpPrefix& prefix, Entry& entry, bool again)
   const auto wanted = best(entry.candidates);
   if (!refused_.empty() && !again) refused_.erase(prefix);
   if (!wanted) {
-    if (entry.is_told) withdraw(prefix, entry.told.metric);
+    if (entry.is_told) {
+      withdraw(prefix, entry.told.metric);
+      note_found(prefix);
+    }
     told_ -= entry.is_told ? 1 : 0;
     entry.is_told = false;
     return true;
   }
   if (entry.is_told && entry.told == *wanted && !hops_.changed(wanted->hops)) return true;
   const auto& next_hops = hops_.resolved(wanted->hops).next_hops;
-  const auto answer = plane_.add_route({prefix, wanted->kind, next_hops, wanted->metric, wanted->protocol});
+  const auto answer =
+      plane_.add_route({prefix, wanted->kind, next_hops, wanted->metric, wanted->protocol, wanted->elsewhere});
   if (!answer) {
     if (again) return false;
     note(answer);
@@ -237,6 +262,7 @@ bool RouteShadow::tell(const packet::IpPrefix& prefix, Entry& entry, bool again)
     return false;
   }
   if (entry.is_told && entry.told.metric != wanted->metric) withdraw(prefix, entry.told.metric);
+  if (!again) note_found(prefix);
   told_ += entry.is_told ? 0 : 1;
   entry.told = *wanted;
   entry.is_told = true;
@@ -268,6 +294,12 @@ void RouteShadow::note(const Expected<void>& answer) {
   if (answer) return;
   ++refusals_;
   last_refusal_ = answer.error().message;
+}
+
+void RouteShadow::note_found(const packet::IpPrefix& prefix) {
+  if (!counts_as_found_) return;
+  ++found_;
+  last_found_ = prefix;
 }
 
 void RouteShadow::settle() {

@@ -2,7 +2,8 @@
 //
 // For each prefix the kernel may hold several routes (metrics, appended routes, the local table beside the main one).
 // The one that the kernel would use wins and only that one is told: local table first, then the lowest metric, then the
-// order of insertion. A better route is told before the old one is withdrawn, so there is no moment without a route.
+// highest preference (RFC 4191), then the order of insertion; never one that has expired. A better route is told before
+// the old one is withdrawn, so there is no moment without a route.
 //
 // A full dump between begin_dump() and end_dump() leaves exactly what it named, without a flush: unchanged routes are
 // not told again.
@@ -11,6 +12,7 @@
 // plane.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <forward_list>
@@ -30,6 +32,7 @@ namespace sluice::control::netlink {
 
 class RouteShadow {
  public:
+  using Clock = std::chrono::steady_clock;
   explicit RouteShadow(function::ControlPlane& plane) : plane_(plane), nexthops_(hops_) {}
 
   HopTable& hops() { return hops_; }
@@ -46,11 +49,20 @@ class RouteShadow {
   // A prefix that is always the host's, whatever the kernel's tables say.
   void pin_local(const packet::IpPrefix& prefix);
 
-  void begin_dump(int family) { ++table_of(family).generation; }
+  void begin_dump(int family);
   // Forgets every route of the family that was named neither by the dump nor by a notification since begin_dump().
   void end_dump(int family);
   // Tells what follows from changed ports and next-hop objects. Cost: nothing, or a pass over all routes.
   void settle();
+
+  // When the next route expires, as far as messages have said since the last begin_dump(6): a kernel does not say when
+  // one does, or is renewed. The largest value: none does.
+  Clock::time_point next_expiry() const { return next_expiry_; }
+  void forget_expiries() { next_expiry_ = Clock::time_point::max(); }
+  // What is told from now on is counted as found by a comparison, or is not.
+  void count_as_found(bool found) { counts_as_found_ = found; }
+  std::uint64_t found() const { return found_; }
+  const packet::IpPrefix& last_found() const { return last_found_; }
 
   std::size_t prefixes() const { return tables_[0].prefixes.size() + tables_[1].prefixes.size(); }
   std::size_t prefixes_told() const { return told_; }
@@ -74,9 +86,12 @@ class RouteShadow {
     std::uint8_t tos = 0;
     std::uint8_t source_length = 0;
     bool local_table = false;
+    bool expired = false;
+    std::int8_t preference = 0;
 
     bool conditional() const { return tos != 0 || source_length != 0; }
     auto rank() const { return std::tuple(!local_table, !conditional(), metric); }
+    auto order() const { return std::tuple(rank(), -preference); }
     bool same_key(const Candidate& other) const {
       return rank() == other.rank() && tos == other.tos && source_length == other.source_length;
     }
@@ -87,6 +102,7 @@ class RouteShadow {
     HopSetId hops = no_hops;
     function::RouteKind kind = function::RouteKind::local;
     std::uint8_t protocol = 0;
+    bool elsewhere = false;
     bool operator==(const Told&) const = default;
   };
   struct Entry {
@@ -106,6 +122,7 @@ class RouteShadow {
   Table& table_of(int family) { return tables_[family == 6 ? 1 : 0]; }
   Candidate candidate_of(const RouteMessage& message);
   Candidates::iterator find_replaced(Candidates& candidates, const Candidate& wanted, Join join, int family);
+  static void insert(Candidates& candidates, const Candidate& wanted, Join join);
   Candidates::iterator find_removed(Candidates& candidates, const Candidate& gone, int family);
   bool covers(HopSetId larger, HopSetId smaller) const;
   std::optional<Told> best(const Candidates& candidates);
@@ -114,6 +131,7 @@ class RouteShadow {
   bool tell(const packet::IpPrefix& prefix, Entry& entry, bool again = false);
   void withdraw(const packet::IpPrefix& prefix, std::uint32_t metric);
   void note(const Expected<void>& answer);
+  void note_found(const packet::IpPrefix& prefix);
   void free_unused_hops();
 
   function::ControlPlane& plane_;
@@ -126,6 +144,10 @@ class RouteShadow {
   std::size_t refusals_ = 0;
   std::string last_refusal_;
   std::size_t free_hops_above_ = 4096;
+  Clock::time_point next_expiry_ = Clock::time_point::max();
+  bool counts_as_found_ = false;
+  std::uint64_t found_ = 0;
+  packet::IpPrefix last_found_;
 };
 
 }  // namespace sluice::control::netlink

@@ -1,6 +1,7 @@
 #include "control/netlink/socket.h"
 
 #include <linux/neighbour.h>
+#include <linux/netconf.h>
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
 #include <sys/socket.h>
@@ -45,7 +46,7 @@ Expected<void> Socket::configure(std::size_t receive_buffer) {
   if (getsockname(fd_, reinterpret_cast<sockaddr*>(&address), &length) < 0) return failure("read the port id");
   port_id_ = address.nl_pid;
   for (const int group : {RTNLGRP_LINK, RTNLGRP_NEIGH, RTNLGRP_IPV4_IFADDR, RTNLGRP_IPV6_IFADDR, RTNLGRP_IPV4_ROUTE,
-                          RTNLGRP_IPV6_ROUTE, RTNLGRP_NEXTHOP}) {
+                          RTNLGRP_IPV6_ROUTE, RTNLGRP_NEXTHOP, RTNLGRP_IPV4_NETCONF, RTNLGRP_IPV6_NETCONF}) {
     // Kernels before 5.3 have no next-hop objects.
     if (setsockopt(fd_, SOL_NETLINK, NETLINK_ADD_MEMBERSHIP, &group, sizeof group) < 0 && group != RTNLGRP_NEXTHOP) {
       return failure("subscribe to group " + std::to_string(group));
@@ -108,6 +109,7 @@ Expected<bool> Socket::request_dump(std::uint16_t type, int address_family, std:
   std::size_t fixed = sizeof(ifinfomsg);
   if (type == RTM_GETNEIGH || type == RTM_GETROUTE) fixed = sizeof(rtmsg);
   if (type == RTM_GETNEXTHOP) fixed = 8;
+  if (type == RTM_GETNETCONF) fixed = sizeof(netconfmsg);
   request.header.nlmsg_len = static_cast<std::uint32_t>(sizeof(nlmsghdr) + fixed);
   request.header.nlmsg_type = type;
   request.header.nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;

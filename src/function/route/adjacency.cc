@@ -60,6 +60,7 @@ AdjacencyTable::AdjacencyTable(std::uint32_t max_ids, std::uint32_t max_groups, 
   store(local_id, Adjacency::of(AdjacencyKind::local));
   store(blackhole_id, Adjacency::of(AdjacencyKind::blackhole));
   store(unreachable_id, Adjacency::of(AdjacencyKind::unreachable));
+  store(elsewhere_id, Adjacency::of(AdjacencyKind::local));
 }
 
 Expected<lookup::NextHopId> AdjacencyTable::new_id() {
@@ -73,7 +74,7 @@ Expected<lookup::NextHopId> AdjacencyTable::new_id() {
   }
   if (next_id_ == max_ids_) {
     return make_error("the router has " + std::to_string(entries_.size()) +
-                      " next hops, neighbours and ECMP groups, of " + std::to_string(max_ids_ - unreachable_id - 1) +
+                      " next hops, neighbours and ECMP groups, of " + std::to_string(max_ids_ - elsewhere_id - 1) +
                       advice(!resting_ids_.empty(),
                              "name fewer gateways, or let the kernel keep fewer neighbours (sysctl "
                              "net.ipv4.neigh.default.gc_thresh3)"));
@@ -186,7 +187,7 @@ void AdjacencyTable::refresh(lookup::NextHopId id) {
   const auto mac = macs_.find({entry.bound, entry.key.address});
   const bool own = entry.key.port == any_port;
   const AdjacencyKind unknown = own ? AdjacencyKind::awaited : AdjacencyKind::unresolved;
-  store(id, mac == macs_.end() ? Adjacency::of(unknown, own ? PortIndex{0} : entry.bound, {}, own)
+  store(id, mac == macs_.end() ? Adjacency::of(unknown, entry.bound, {}, own)
                                : Adjacency::of(AdjacencyKind::forward, entry.bound, mac->second, own));
 }
 

@@ -2,9 +2,9 @@
 // changes it. So a neighbour's new MAC address, or its loss, is one store that all routes through it see at once,
 // without touching the forwarding tables.
 //
-// Word:  bits 0..47 the neighbour's MAC (first byte lowest), 48..54 the port (of kinds forward and unresolved), 55
-// whether the next hop is of Sluice's own routes, 56..63 the kind. For a group the low 32 bits are its index. Id 0 is
-// "no route".
+// Word:  bits 0..47 the neighbour's MAC (first byte lowest), 48..54 the port (of kinds forward, unresolved and awaited;
+// 127: none), 55 whether the next hop is of Sluice's own routes, 56..63 the kind. For a group the low 32 bits are its
+// index. Id 0 is "no route".
 //
 // Thread-safety: one writer, any number of readers. A reader sees each word as a whole. A group's members are written
 // before the group is published.
@@ -88,6 +88,7 @@ class AdjacencyTable {
   static constexpr lookup::NextHopId local_id = 1;
   static constexpr lookup::NextHopId blackhole_id = 2;
   static constexpr lookup::NextHopId unreachable_id = 3;
+  static constexpr lookup::NextHopId elsewhere_id = 4;  // of kind local: the kernel forwards it
 
   // The id of a gateway or neighbour, made when it is new; counts references. Without an address: the link itself, for
   // on-link destinations that have no neighbour entry. A gateway of any_port and the same address on a port are two.
@@ -147,7 +148,7 @@ class AdjacencyTable {
   std::vector<std::array<std::atomic<lookup::NextHopId>, group_slots>> groups_;
   std::uint32_t max_ids_;
   Settled settled_;
-  std::uint32_t next_id_ = unreachable_id + 1;
+  std::uint32_t next_id_ = elsewhere_id + 1;
   std::uint32_t next_group_ = 0;
   std::list<RestingId> resting_ids_;  // the longest at rest first
   std::map<Key, std::list<RestingId>::iterator> resting_keys_;

@@ -24,7 +24,7 @@ packet::IpAddress address(unsigned n) {
 
 class AdjacencyTest : public testing::Test {
  protected:
-  static constexpr std::uint32_t own_ids = AdjacencyTable::unreachable_id + 1;
+  static constexpr std::uint32_t own_ids = AdjacencyTable::elsewhere_id + 1;
   Clock::time_point settled_ = Clock::time_point::min();  // what was freed rests until the test says otherwise
   AdjacencyTable table_{own_ids + 100, 4, [this] { return settled_; }};
 
@@ -283,7 +283,7 @@ TEST_F(LateLinksTest, AnyCourseOfLinksAndGatewaysEndsAsALookAtAllOfThemSays) {
 }
 
 TEST(Adjacency, ByDefaultAFreedIdRestsForASecond) {
-  AdjacencyTable table(AdjacencyTable::unreachable_id + 2, 1);
+  AdjacencyTable table(AdjacencyTable::elsewhere_id + 2, 1);
   const auto id = table.hold(0, address(1));
   table.release(*id);
   const auto freed = Clock::now();

@@ -10,11 +10,10 @@
 #include <vector>
 
 #include "base/error.h"
+#include "function/route/ingress.h"
 #include "packet/ip_address.h"
 
 namespace sluice::function {
-
-using PortIndex = std::uint16_t;
 
 struct NextHop {
   PortIndex port = 0;
@@ -24,7 +23,7 @@ struct NextHop {
 
 enum class RouteKind : std::uint8_t {
   unicast,      // through `next_hops` (more than one: ECMP)
-  local,        // an address of this host: punt
+  local,        // an address of this host, or (Route::elsewhere) what only the kernel forwards: punt
   blackhole,    // drop silently
   unreachable,  // the host's kernel answers with an ICMP error
 };
@@ -41,6 +40,7 @@ struct Route {
   std::vector<NextHop> next_hops;
   std::uint32_t metric = 0;
   std::uint32_t protocol = 0;  // RTPROT_*: 2 kernel, 4 static, 186 bgp, …
+  bool elsewhere = false;      // of kind local: the kernel forwards it, by an interface that is no port's
   bool operator==(const Route&) const = default;
 };
 
@@ -64,6 +64,8 @@ class ControlPlane {
   // The address of `family` (4, 6) from which the router answers what came in by this port; without a port: by any that
   // has none of its own. Empty: there is none any more.
   virtual void set_source(std::optional<PortIndex> port, int family, const packet::IpAddress& address) = 0;
+  // Whose frames the port takes, and from whom: ingress.h.
+  virtual void set_ingress(PortIndex port, const PortIngress& ingress) = 0;
 };
 
 }  // namespace sluice::function

@@ -1,5 +1,6 @@
 // The router's entry in the list of functions: reads [route].
 #include <algorithm>
+#include <chrono>
 #include <map>
 #include <optional>
 #include <string>
@@ -71,6 +72,7 @@ Expected<std::unique_ptr<engine::Function>> make_router(Settings& settings, cons
   options.max_ipv6 = static_cast<std::uint32_t>(settings.integer("max_ipv6", options.max_ipv6, 1, 1 << 22));
   options.statics.table = settings.text("table", "");
   options.kernel = settings.boolean("kernel", true);
+  options.verify = std::chrono::seconds(settings.integer("verify", options.verify.count(), 0, 86400));
   options.any_mac = settings.boolean("any_mac", false);
 
   for (Settings& entry : settings.sections("connected")) {

@@ -8,6 +8,7 @@
 #include "engine/batch_writer.h"
 #include "engine/burst.h"
 #include "engine/emitter.h"
+#include "function/route/drop_reasons.h"
 #include "function/route/route_batch.h"
 #include "packet/checksum.h"
 #include "packet/flow_hash.h"
@@ -33,7 +34,6 @@ const Reason unresolved = packet::register_reason(
 const Reason unreachable =
     packet::register_reason("unreachable", "an unreachable or prohibit route, and no twin answers for it");
 const Reason blackholed = packet::register_reason("blackholed", "a blackhole route");
-const Reason other_host = packet::register_reason("other_host", "a frame for another link address than the port's");
 const Reason own_frame = packet::register_reason("own_frame", "a frame that this port's interface sent itself");
 const Reason link_local = packet::register_reason(
     "link_local", "an IPv4 link-local source or destination, which stays on its link");  // RFC 3927 section 7
@@ -70,6 +70,20 @@ bool is_transit(const std::uint8_t* frame) {
   }
 }
 
+// A unicast frame that holds IP, or may hold it behind a tag.
+bool is_unicast_ip(const std::uint8_t* frame) {
+  switch (packet::be16(packet::header_at<packet::EthernetHeader>(frame, 0).ethertype)) {
+    case packet::ethertype_ipv4:
+    case packet::ethertype_ipv6:
+    case packet::ethertype_vlan:
+    case packet::ethertype_qinq:
+    case packet::ethertype_old_qinq:
+      return (frame[0] & 1) == 0;
+    default:
+      return false;
+  }
+}
+
 // A well-formed frame of IPv4 from or to 169.254.0.0/16 that is neither broadcast nor multicast.
 bool is_link_local_unicast(const std::uint8_t* frame) {
   if (packet::be16(packet::header_at<packet::EthernetHeader>(frame, 0).ethertype) != packet::ethertype_ipv4) {
@@ -94,7 +108,7 @@ std::uint8_t hop_limit(const std::uint8_t* frame) {
 Router::Router(RouterOptions options, const engine::PortTable& ports)
     : options_(std::move(options)), any_mac_(options_.any_mac) {
   for (std::size_t port = 0; port < ports.size(); ++port) {
-    mac_words_.push_back(ports[port].mac.word());
+    port_macs_.push_back(ports[port].mac.word());
     port_mtus_.push_back(ports[port].mtu);
   }
 }
@@ -116,7 +130,7 @@ Expected<void> Router::prepare() {
   }
   fib_ = std::move(*fib);
   adjacencies_ = std::make_unique<AdjacencyTable>(max_next_hops, max_groups, [this] { return settled(); });
-  table_ = std::make_unique<RouteTable>(*fib_, *adjacencies_, mac_words_.size());
+  table_ = std::make_unique<RouteTable>(*fib_, *adjacencies_, port_macs_.size(), port_macs_);
   for (std::size_t port = 0; port < port_mtus_.size(); ++port) {
     table_->set_link(static_cast<PortIndex>(port), true, port_mtus_[port]);
   }
@@ -130,6 +144,11 @@ Expected<void> Router::prepare() {
   }
   statics_read_.reset();
   return loaded;
+}
+
+Expected<void> Router::prepare_lanes(const engine::LanePlan& plan) {
+  table_->ingress().set_lanes(plan.lanes);
+  return {};
 }
 
 engine::Tables::Memory Router::memory() const {
@@ -176,7 +195,8 @@ Expected<std::string> Router::reconfigure(engine::Function& fresh) {
   std::string fixed;
   for (const auto& [key, differs] : {std::pair{"max_ipv4", options.max_ipv4 != options_.max_ipv4},
                                      std::pair{"max_ipv6", options.max_ipv6 != options_.max_ipv6},
-                                     std::pair{"kernel", options.kernel != options_.kernel}}) {
+                                     std::pair{"kernel", options.kernel != options_.kernel},
+                                     std::pair{"verify", options.verify != options_.verify}}) {
     if (differs) {
       fixed += (fixed.empty() ? "" : "\n") + ("[route] " + std::string(key)) +
                " cannot change while the router runs: restart it";
@@ -198,9 +218,9 @@ engine::BatchLayout Router::layout() const {
 
 // A frame that is not of the usual kind, or not for this port's address: dropped or punted here (host), or to be
 // forwarded after all.
-packet::FrameKind Router::look_closer(engine::Burst& burst, unsigned i) const {
+packet::FrameKind Router::look_closer(engine::Burst& burst, unsigned i, const IngressTable::Port* port) const {
   const std::uint8_t* const data = burst.data(i);
-  const std::uint64_t own_mac = mac_words_[burst.port()];
+  const std::uint64_t own_mac = table_->ingress().mac(burst.port());
   const bool any_mac = any_mac_.load(std::memory_order_relaxed);
   FrameView view;
   if (const Reason reason = packet::parse_frame(data, burst.length(i), view); reason != packet::no_reason) {
@@ -212,8 +232,15 @@ packet::FrameKind Router::look_closer(engine::Burst& burst, unsigned i) const {
     if (any_mac || packet::mac_word(data) == own_mac) {
       return view.kind;
     }
-    burst.drop(i, other_host);
-  } else if (packet::mac_word(data + 6) == own_mac) {
+    if (port != nullptr && port->find(packet::mac_word(data)) != nullptr) {
+      return view.kind;
+    }
+    if (port != nullptr && port->other_hosts) {
+      burst.punt(i, true);
+    } else {
+      burst.drop(i, other_host);
+    }
+  } else if (packet::mac_word(data + 6) == port_macs_[burst.port()]) {
     // A packet socket also sees what the kernel sends out of the interface under the port. To the twin, which has the
     // same address, the interface's last neighbour solicitation would look like another host with its IPv6 address.
     burst.drop(i, own_frame);
@@ -243,6 +270,38 @@ bool Router::may_be_for_host(const std::uint8_t* ipv4_frame) const {
 }
 
 void Router::collect(engine::Burst& burst, engine::BatchWriter& writer) {
+  const IngressTable& ingress = table_->ingress();
+  if (ingress.is_plain(burst.port())) [[likely]] {
+    collect_frames<false>(burst, writer, nullptr);
+    return;
+  }
+  const auto ports = ingress.read(writer.batch().lane);
+  const IngressTable::Port& port = (*ports)[burst.port()];
+  if (port.everything) {
+    give_all_to_host(burst);
+    return;
+  }
+  const SourceCheck check(port, ingress.mac(burst.port()), any_mac_.load(std::memory_order_relaxed), *fib_,
+                          *adjacencies_, burst);
+  collect_frames<true>(burst, writer, &check);
+}
+
+// The kernel does with frames what is not for a router to know: nor are they looked at here.
+void Router::give_all_to_host(engine::Burst& burst) const {
+  for (unsigned i = 0; i < burst.size(); ++i) {
+    const std::uint8_t* const data = burst.data(i);
+    if (burst.length(i) < ethernet) {
+      burst.drop(i, packet::frame_too_short);
+    } else if (packet::mac_word(data + 6) == port_macs_[burst.port()]) {
+      burst.drop(i, own_frame);
+    } else {
+      burst.punt(i, is_unicast_ip(data));
+    }
+  }
+}
+
+template <bool checks>
+void Router::collect_frames(engine::Burst& burst, engine::BatchWriter& writer, const SourceCheck* check) const {
   engine::Batch& batch = writer.batch();
   engine::BatchRows rows(batch);
   Key6* const keys = keys6(batch);
@@ -251,7 +310,7 @@ void Router::collect(engine::Burst& burst, engine::BatchWriter& writer) {
   // The port's own address is a unicast one, so equality says that too.
   const bool any_mac = any_mac_.load(std::memory_order_relaxed);
   const std::uint64_t mac_mask = any_mac ? group_mac_bit : packet::mac_word_mask;
-  const std::uint64_t mac = any_mac ? 0 : mac_words_[burst.port()];
+  const std::uint64_t mac = any_mac ? 0 : table_->ingress().mac(burst.port());
   const unsigned size = burst.size();
   for (unsigned i = 0; i < size; ++i) {
     const std::uint8_t* const data = burst.data(i);
@@ -262,7 +321,10 @@ void Router::collect(engine::Burst& burst, engine::BatchWriter& writer) {
     } else if (packet::is_plain_ipv6(data, length) && (packet::mac_word(data) & mac_mask) == mac) {
       kind = FrameKind::ipv6;
     } else {
-      kind = look_closer(burst, i);
+      kind = look_closer(burst, i, checks ? check->port() : nullptr);
+    }
+    if (checks && kind != FrameKind::host && check->refuses(burst, i, kind)) {
+      continue;
     }
     if (kind == FrameKind::ipv4) [[likely]] {
       std::uint32_t destination;
@@ -397,7 +459,7 @@ void Router::forward(engine::Batch& batch, std::uint32_t first, std::uint32_t co
       refuse_size(adjacency, batch, i, out);
       continue;
     }
-    const std::uint64_t own_mac = mac_words_[port];
+    const std::uint64_t own_mac = table_->ingress().mac(port);
     const std::uint64_t both_macs = adjacency.mac_word() | own_mac << 48;
     const auto rest = static_cast<std::uint32_t>(own_mac >> 16);
     std::memcpy(frame, &both_macs, sizeof both_macs);

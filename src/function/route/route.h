@@ -15,11 +15,13 @@
 // most Emitter::answers_per_second of them a lane. Frames with options are forwarded as they are. Dropped under a name
 // are: what would have to be fragmented, IPv4 source routes, frames for a gateway whose neighbour is not resolved.
 //
-// Settings, [route]: max_ipv4, max_ipv6 (table sizes), table (a file of static routes), kernel (mirror by netlink; read
-// by control/), any_mac (for captures), [[route.connected]] prefix, port; [[route.neighbour]] port, address, mac.
+// Settings, [route]: max_ipv4, max_ipv6 (table sizes), table (a file of static routes), kernel and verify (mirror by
+// netlink; read by control/), any_mac (for captures), [[route.connected]] prefix, port; [[route.neighbour]] port,
+// address, mac.
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <string>
@@ -32,6 +34,7 @@
 #include "function/route/adjacency.h"
 #include "function/route/gpu_rest.h"
 #include "function/route/route_table.h"
+#include "function/route/source_check.h"
 #include "function/route/static_routes.h"
 #include "function/routing.h"
 #include "lookup/fib.h"
@@ -48,7 +51,8 @@ class Router : public engine::Function, public engine::Tables, public Routing {
     std::uint32_t max_ipv4 = 1'000'000;
     std::uint32_t max_ipv6 = 300'000;
     bool kernel = true;
-    bool any_mac = false;  // take frames for any link address, as captures hold them
+    std::chrono::seconds verify{60};  // between comparisons with the kernel without an occasion; 0: never
+    bool any_mac = false;             // take frames for any link address, as captures hold them
     StaticOptions statics;
   };
   Router(RouterOptions options, const engine::PortTable& ports);
@@ -67,6 +71,7 @@ class Router : public engine::Function, public engine::Tables, public Routing {
 
   // Makes the tables and loads what the configuration itself says about routes.
   Expected<void> prepare() override;
+  Expected<void> prepare_lanes(const engine::LanePlan& plan) override;
 
   // Takes over the routes and neighbours that `fresh` was configured with; table sizes stay.
   Expected<std::string> reconfigure(engine::Function& fresh) override;
@@ -91,13 +96,19 @@ class Router : public engine::Function, public engine::Tables, public Routing {
   RouteTable& table() override { return *table_; }
   std::uint32_t room(int family) const override { return family == 4 ? options_.max_ipv4 : options_.max_ipv6; }
   bool follows_kernel() const override { return options_.kernel; }
+  std::chrono::seconds verify_interval() const override { return options_.verify; }
   // Whether the device's tables hold every change that was made by now, or are about to: within a batch's time they do.
   // Any thread.
   bool device_follows() const { return gpu_fib_ == nullptr || gpu_fib_->up_to_date(); }
   lookup::Fib& fib() { return *fib_; }
 
  private:
-  packet::FrameKind look_closer(engine::Burst& burst, unsigned i) const;
+  // `port`: what the control plane says of it; null: nothing.
+  packet::FrameKind look_closer(engine::Burst& burst, unsigned i, const IngressTable::Port* port) const;
+  // `check`: of what is for the router; null, and `checks` false: nothing is checked.
+  template <bool checks>
+  void collect_frames(engine::Burst& burst, engine::BatchWriter& writer, const SourceCheck* check) const;
+  void give_all_to_host(engine::Burst& burst) const;
   bool may_be_for_host(const std::uint8_t* ipv4_frame) const;
   std::uint16_t egress_by(lookup::NextHopId id, const std::uint8_t* frame, std::uint32_t length) const;
   // Frame `i`, whose next hop is none that frames go out to; whose TTL ends; that does not fit the next link.
@@ -114,7 +125,7 @@ class Router : public engine::Function, public engine::Tables, public Routing {
   Expected<void> load(const Router& from, const LoadProgress& progress);
 
   const RouterOptions options_;  // as at the start: what reconfigure() takes over is in the tables and any_mac_
-  std::vector<std::uint64_t> mac_words_;  // of the ports
+  std::vector<std::uint64_t> port_macs_;  // of the devices, as packet::mac_word
   std::vector<std::uint32_t> port_mtus_;
   std::unique_ptr<lookup::Trie> trie4_;  // the GPU's tables; absent on the CPU device
   std::unique_ptr<lookup::Trie> trie6_;

@@ -90,7 +90,7 @@ void Router::answer(engine::Batch& batch, std::uint32_t i, packet::IcmpErrorKind
   }
   rte_mbuf* const buffer = batch.mbuf[i];
   const std::uint32_t room = rte_pktmbuf_data_len(buffer) + rte_pktmbuf_tailroom(buffer);
-  const std::uint64_t own_mac = mac_words_[port];
+  const std::uint64_t own_mac = table_->ingress().mac(port);
   const std::uint32_t length =
       packet::make_icmp_error(frame, std::min(room, ethernet + link_mtu),
                               {kind, mtu, *source, reinterpret_cast<const std::uint8_t*>(&own_mac)});

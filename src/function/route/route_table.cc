@@ -37,9 +37,11 @@ std::size_t family_index(const packet::IpAddress& address) {
 
 }  // namespace
 
-RouteTable::RouteTable(lookup::Fib& fib, AdjacencyTable& adjacencies, std::size_t ports)
+RouteTable::RouteTable(lookup::Fib& fib, AdjacencyTable& adjacencies, std::size_t ports,
+                       std::vector<std::uint64_t> macs)
     : fib_(fib),
       adjacencies_(adjacencies),
+      ingress_(macs.empty() ? std::vector<std::uint64_t>(ports) : std::move(macs)),
       mtu_(ports),
       carries_(ports),
       up_(ports, true),
@@ -54,7 +56,7 @@ RouteTable::RouteTable(lookup::Fib& fib, AdjacencyTable& adjacencies, std::size_
 Expected<lookup::NextHopId> RouteTable::next_hop_of(const Route& route) {
   switch (route.kind) {
     case RouteKind::local:
-      return AdjacencyTable::local_id;
+      return route.elsewhere ? AdjacencyTable::elsewhere_id : AdjacencyTable::local_id;
     case RouteKind::unreachable:
       return AdjacencyTable::unreachable_id;
     case RouteKind::blackhole:
@@ -319,6 +321,11 @@ void RouteTable::set_carrier(PortIndex port, bool up) {
     carrier_[port] = up;
     refresh_link(port);
   }
+}
+
+void RouteTable::set_ingress(PortIndex port, const PortIngress& ingress) {
+  const std::lock_guard lock(mutex_);
+  ingress_.set(port, ingress);
 }
 
 void RouteTable::set_source(std::optional<PortIndex> port, int family, const packet::IpAddress& address) {

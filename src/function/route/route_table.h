@@ -28,6 +28,7 @@
 
 #include "function/route/adjacency.h"
 #include "function/route/control_plane.h"
+#include "function/route/ingress_table.h"
 #include "function/route/source_addresses.h"
 #include "lookup/fib.h"
 
@@ -41,7 +42,8 @@ struct NeighbourRow {
 
 class RouteTable : public ControlPlane {
  public:
-  RouteTable(lookup::Fib& fib, AdjacencyTable& adjacencies, std::size_t ports);
+  // `macs`: the ports' own link addresses, as packet::mac_word; a table without lanes needs none.
+  RouteTable(lookup::Fib& fib, AdjacencyTable& adjacencies, std::size_t ports, std::vector<std::uint64_t> macs = {});
 
   Expected<void> add_route(const Route& route) override;
   Expected<void> remove_route(const packet::IpPrefix& prefix, std::uint32_t metric) override;
@@ -50,6 +52,10 @@ class RouteTable : public ControlPlane {
   Expected<void> remove_neighbour(PortIndex port, const packet::IpAddress& address) override;
   void set_link(PortIndex port, bool up, std::uint32_t mtu) override;
   void set_source(std::optional<PortIndex> port, int family, const packet::IpAddress& address) override;
+  void set_ingress(PortIndex port, const PortIngress& ingress) override;
+  // Whose frames the ports take.
+  IngressTable& ingress() { return ingress_; }
+  const IngressTable& ingress() const { return ingress_; }
   // Whether the port's device itself has a link. Its link is up when this and set_link() both say so: the kernel tells
   // up to a second late that a twin lost its carrier.
   void set_carrier(PortIndex port, bool up);
@@ -111,6 +117,7 @@ class RouteTable : public ControlPlane {
 
   lookup::Fib& fib_;
   AdjacencyTable& adjacencies_;
+  IngressTable ingress_;
   mutable std::mutex mutex_;
   Routes best_;
   std::unordered_map<packet::IpPrefix, std::vector<Candidate>, PrefixHash> others_;

@@ -1,0 +1,53 @@
+// Notices that a port drops nearly everything that it receives, for one reason: a sign that something is wrong on the
+// way there or here, which counters alone tell only to who looks at them. Said in the log once, and again when it ends.
+//
+//   noticed   of five seconds' frames, five at least, four fifths are dropped for one reason, and most of those of
+//   three
+//             seconds are
+//   ended     less than half are, or five seconds brought none
+//
+// What is dropped on purpose is none of it: by an ACL, a rule of inspect, a blackhole route, a passive chain.
+//
+// Thread-safety: none (the control thread). Cost of look(): a pass over the reasons for each port.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "control/snapshot.h"
+#include "packet/reason.h"
+
+namespace sluice::control {
+
+class DropWatch {
+ public:
+  struct Port {
+    std::string name;
+    std::uint64_t received = 0;
+    std::vector<std::uint64_t> drops;  // by packet::Reason
+  };
+  // Once a second. `ports`: counted since the start; always the same ones.
+  void look(const std::vector<Port>& ports);
+  // Of each port: why it drops nearly everything; no_reason: it does not.
+  const std::vector<packet::Reason>& reasons() const { return reasons_; }
+
+ private:
+  static constexpr std::size_t seconds = 5, most_of = 3;
+  static constexpr std::uint64_t least_frames = 5;
+  struct Watched {
+    Port before;
+    std::array<Port, seconds> slices;  // of a second each, the oldest overwritten
+    std::size_t next = 0;
+  };
+  static packet::Reason judge(const Watched& watched, packet::Reason known);
+
+  std::vector<Watched> watched_;
+  std::vector<packet::Reason> reasons_;
+};
+
+// For /healthz; empty: all is well.
+std::string drop_ailment(const PortSnapshot& port);
+
+}  // namespace sluice::control

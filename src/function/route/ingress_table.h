@@ -1,0 +1,52 @@
+// PortIngress of each port, for lanes to read while the control plane changes it.
+//
+// Thread-safety: set() by one thread at a time; set_lanes() before lanes run; the rest by any thread, read(lane) by
+// that lane's collector. Cost: mac() and is_plain() one load; read() see base/exchanged.h.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "base/exchanged.h"
+#include "function/route/ingress.h"
+
+namespace sluice::function {
+
+class IngressTable {
+ public:
+  struct Port {
+    Ingress twin;
+    bool everything = false;
+    bool other_hosts = false;
+    bool checks_sources = false;                          // the twin, or one of `more`, has a reverse path filter
+    std::vector<std::pair<std::uint64_t, Ingress>> more;  // by link address, as packet::mac_word
+
+    // Null: no interface has this link address.
+    const Ingress* find(std::uint64_t mac_word) const;
+  };
+  using Ports = std::vector<Port>;
+
+  // `macs`: the ports' own, as packet::mac_word.
+  explicit IngressTable(const std::vector<std::uint64_t>& macs);
+  void set_lanes(std::size_t lanes);
+  void set(PortIndex port, const PortIngress& ingress);
+
+  // With which the router takes and sends frames there.
+  std::uint64_t mac(PortIndex port) const { return macs_[port].load(std::memory_order_relaxed); }
+  // Nothing but that address matters.
+  bool is_plain(PortIndex port) const { return plain_[port].load(std::memory_order_relaxed); }
+  Exchanged<Ports>::Reading read(std::size_t lane) const { return published_->read(lane); }
+
+ private:
+  void publish();
+
+  const std::vector<std::uint64_t> own_macs_;
+  std::vector<std::atomic<std::uint64_t>> macs_;
+  std::vector<std::atomic<bool>> plain_;
+  Ports ports_;
+  std::unique_ptr<Exchanged<Ports>> published_;
+};
+
+}  // namespace sluice::function

@@ -1,0 +1,78 @@
+#include "function/route/source_check.h"
+
+#include "packet/headers.h"
+
+namespace sluice::function {
+namespace {
+const packet::Reason rp_filter = packet::register_reason(
+    "rp_filter", "the way back to its IPv4 source is not by this interface (strict), or there is none (loose)");
+constexpr std::uint32_t ethernet = sizeof(packet::EthernetHeader);
+}  // namespace
+
+SourceCheck::SourceCheck(const IngressTable::Port& port, std::uint64_t own_mac, bool any_mac, const lookup::Fib& fib,
+                         const AdjacencyTable& adjacencies, const engine::Burst& burst)
+    : port_(port), own_mac_(own_mac), any_mac_(any_mac), adjacencies_(adjacencies) {
+  if (!port.checks_sources) {
+    return;
+  }
+  std::array<std::uint32_t, engine::burst_size> sources;
+  for (unsigned i = 0; i < burst.size(); ++i) {
+    const bool fits = burst.length(i) >= ethernet + sizeof(packet::Ipv4Header);
+    sources[i] = fits ? packet::be32(packet::header_at<packet::Ipv4Header>(burst.data(i), ethernet).source) : 0;
+  }
+  fib.lookup4(sources.data(), back_.data(), burst.size());
+}
+
+bool SourceCheck::refuses(engine::Burst& burst, unsigned i, packet::FrameKind kind) const {
+  const std::uint64_t mac = packet::mac_word(burst.data(i));
+  const Ingress* const ingress = any_mac_ || mac == own_mac_ ? &port_.twin : port_.find(mac);
+  if (ingress == nullptr) {
+    return false;  // it is the port's no more, since this burst began
+  }
+  if (!(kind == packet::FrameKind::ipv4 ? ingress->routes_ipv4 : ingress->routes_ipv6)) {
+    burst.punt(i, true);
+    return true;
+  }
+  if (kind != packet::FrameKind::ipv4 || ingress->reverse_path == ReversePath::off) {
+    return false;
+  }
+  const Verdict verdict = judge(back_[i], burst.port(), *ingress);
+  if (verdict == Verdict::fine) {
+    return false;
+  }
+  if (verdict == Verdict::kernel_knows || ingress->logs_martians) {
+    burst.punt(i, true, rp_filter);
+  } else {
+    burst.drop(i, rp_filter);
+  }
+  return true;
+}
+
+SourceCheck::Verdict SourceCheck::judge(lookup::NextHopId back, PortIndex port, const Ingress& ingress) const {
+  const bool any_way = ingress.reverse_path == ReversePath::loose && ingress.has_ipv4;
+  const Adjacency adjacency = adjacencies_.at(back);
+  switch (adjacency.kind()) {
+    case AdjacencyKind::no_route:
+    case AdjacencyKind::blackhole:
+    case AdjacencyKind::unreachable:
+      return Verdict::refused;
+    case AdjacencyKind::local:
+      return any_way && back == AdjacencyTable::elsewhere_id ? Verdict::fine : Verdict::kernel_knows;
+    default:
+      return any_way || (ingress.is_twin && leaves_by(adjacency, port)) ? Verdict::fine : Verdict::refused;
+  }
+}
+
+bool SourceCheck::leaves_by(Adjacency back, PortIndex port) const {
+  if (back.kind() != AdjacencyKind::group) {
+    return back.port() == port;
+  }
+  for (std::uint32_t slot = 0; slot < AdjacencyTable::group_slots; ++slot) {
+    if (adjacencies_.at(adjacencies_.member(back.group(), slot)).port() == port) {
+      return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace sluice::function
