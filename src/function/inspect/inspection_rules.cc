@@ -1,4 +1,6 @@
 // What all lanes share (inspection.h).
+#include <malloc.h>
+
 #include <algorithm>
 #include <atomic>
 #include <memory>
@@ -52,6 +54,7 @@ Expected<std::shared_ptr<InspectionRules>> InspectionRules::make(match::RuleSet 
   made->keys_ = std::make_unique<match::KeySet>(patterns_of.patterns(Buffer::payload));
   made->gram_table_ = std::make_unique<match::GramTable>(*made->keys_);
   if (stopped()) return make_error(interrupted);
+  malloc_trim(0);  // what Hyperscan compiled with: as much as the rules take
   return made;
 }
 
