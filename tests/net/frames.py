@@ -80,35 +80,37 @@ class Tcp4:
         self.ends = (client, client_port), (server, port)
         self.next = [1000, 5000]
         self.frames = []
-        self._send(0, SYN)
-        self._send(1, SYN | ACK)
-        self._send(0, ACK)
+        self.send(0, SYN)
+        self.send(1, SYN | ACK)
+        self.send(0, ACK)
 
-    def _send(self, side, flags, data=b""):
+    def send(self, side, flags, data=b"", options=b""):
+        """A segment of the client's (side 0) or the server's (1)."""
         (source, source_port), (destination, destination_port) = self.ends[side], self.ends[1 - side]
         ack = self.next[1 - side] if flags & ACK else 0
-        header = struct.pack("!HHIIBBHHH", source_port, destination_port, self.next[side], ack, 0x50, flags, 65000, 0, 0)
-        self.frames.append(packet4(6, header + data, source, destination))
+        words = 5 + len(options) // 4
+        header = struct.pack("!HHIIBBHHH", source_port, destination_port, self.next[side], ack, words << 4, flags, 65000, 0, 0)
+        self.frames.append(packet4(6, header + options + data, source, destination))
         self.next[side] += len(data) + (1 if flags & SYN else 0)
 
     def says(self, *pieces):
         """The client sends these, a segment each, and each is acknowledged."""
         for piece in pieces:
-            self._send(0, PUSH | ACK, piece)
-            self._send(1, ACK)
+            self.send(0, PUSH | ACK, piece)
+            self.send(1, ACK)
         return self
 
     def says_in_one_place(self, *pieces):
         """The client sends these for the same place, and none is acknowledged."""
         for piece in pieces:
-            self._send(0, PUSH | ACK, piece)
+            self.send(0, PUSH | ACK, piece)
             self.next[0] -= len(piece)
         return self
 
     def answers(self, *pieces):
         for piece in pieces:
-            self._send(1, PUSH | ACK, piece)
-            self._send(0, ACK)
+            self.send(1, PUSH | ACK, piece)
+            self.send(0, ACK)
         return self
 
 
