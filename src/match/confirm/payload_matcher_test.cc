@@ -81,6 +81,11 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"byte_extract:8,0,n; content:\"ab\"; offset:2; depth:n;", "\x7f\xff\xff\xff\xff\xff\xff\xff..ab"s, false},
         Case{"byte_extract:8,0,n; byte_test:1,>,7,n,relative;", "\x7f\xff\xff\xff\xff\xff\xff\xff..ab"s, false},
         Case{"byte_extract:8,0,n; isdataat:n,relative;", "\x7f\xff\xff\xff\xff\xff\xff\xff..ab"s, false},
+        // Negative digits are a place beyond the buffer, as to Suricata 7.0.10.
+        Case{"byte_extract:2,0,n,string,dec; isdataat:n;", "-5;abcdef"s, false},
+        Case{"byte_extract:2,0,n,string,dec; isdataat:!n;", "-5;abcdef"s, true},
+        Case{"byte_extract:2,0,n,string,dec; isdataat:!n,relative;", "-5;abcdef"s, true},
+        Case{"byte_extract:2,0,n,string,dec; content:\"a\"; offset:n;", "-5;abcdef"s, false},
         Case{"byte_jump:8,0,multiplier 4; content:\"ab\"; distance:0;", "\x40\0\0\0\0\0\0\0..ab"s, true},
         Case{"byte_extract:8,0,n; content:\"ab\"; distance:n;", "\0\0\0\0\0\0\0\1..ab"s, true}));
 

@@ -87,6 +87,7 @@ bool PayloadSearch::check(std::size_t i, const Step& step, std::string_view byte
   const auto begin = sum(base, value_of(content.place.start));
   const auto end = begin && content.place.has_end ? sum(*begin, value_of(content.place.length)) : std::optional(size);
   if (!begin || !end) return false;
+  if (!content.place.relative && wraps(content.place.start)) return content.negated && from(i + 1);
   auto first = static_cast<std::size_t>(std::clamp<std::int64_t>(*begin, 0, size));
   const auto last = static_cast<std::size_t>(std::clamp<std::int64_t>(*end, 0, size));
   const Needle& what = step.needle;
@@ -247,8 +248,8 @@ bool PayloadSearch::check(std::size_t i, const Step& step, std::string_view byte
   const auto size = static_cast<std::int64_t>(bytes.size());
   const std::int64_t count = value_of(data.count);
   const auto end = sum(data.relative ? static_cast<std::int64_t>(cursor_of(step.buffer)) : 0, count);
-  if (!end) return false;
-  const bool holds = data.relative ? *end <= size : count < size;
+  const bool is_far = !end || wraps(data.count);
+  const bool holds = !is_far && (data.relative ? *end <= size : count < size);
   return holds != data.negated && from(i + 1);
 }
 

@@ -42,6 +42,8 @@ struct PayloadSearch {
                ? operand.value
                : static_cast<std::int64_t>(scratch.variables_[static_cast<std::size_t>(operand.variable)]);
   }
+  // A number of the payload's that is negative, or too large: a place beyond each buffer.
+  bool wraps(const Operand& operand) const { return operand.variable >= 0 && value_of(operand) < 0; }
   // Goes on behind a match that ends at `end`.
   bool after(std::size_t i, Buffer buffer, std::size_t end);
 
