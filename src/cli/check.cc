@@ -19,6 +19,7 @@
 #include "engine/engine.h"
 #include "engine/tables.h"
 #include "port/eal.h"
+#include "port/virtual_device.h"
 
 namespace sluice::cli {
 namespace {
@@ -33,11 +34,10 @@ void print_summary(const control::Config& config) {
               duration_text(options.deadline).c_str());
   const auto print_bound = [&options](const char* where, bool on_gpu) {
     if (const auto timing = engine::plan_timing(options, on_gpu))
-      std::printf(", bound on %s %s", where,
-                  bound_text(static_cast<std::uint64_t>(timing->bound.count()), on_gpu).c_str());
+      std::printf(", %s: %s", where, bound_text(static_cast<std::uint64_t>(timing->bound.count()), on_gpu).c_str());
   };
-  if (options.device != "cpu") print_bound("a GPU", true);
-  if (options.device == "cpu" || options.device == "auto") print_bound("the CPU", false);
+  if (options.device != "cpu") print_bound("on a GPU", true);
+  if (options.device == "cpu" || options.device == "auto") print_bound("on the CPU", false);
   std::printf("\n");
 }
 
@@ -77,10 +77,23 @@ void check_streams(control::Config& config) {
 }
 
 // The file is fine, and may be for another machine.
-void say_what_memory_lacks(control::Config& config, const Expected<void>& enough) {
+void say_what_is_lacking(control::Config& config, const Expected<void>& enough) {
   if (enough) return;
   std::fprintf(stderr, "%s; until then 'sluice run' refuses to start on this machine\n",
                config.placed(enough.error().message).c_str());
+}
+
+// Likewise: interfaces that are not there, a TAP that another program has, a missing privilege.
+void say_what_ports_lack(control::Config& config) {
+  for (const port::PortOptions& port : config.engine.ports) {
+    const auto usable = port::check_device(port, config.engine.memory);
+    say_what_is_lacking(
+        config,
+        usable ? usable : make_error("[[port]] '" + port.name + "' (" + port.device + "): " + usable.error().message));
+    if (const std::string unseen = port::unseen_arrival(port.device); !unseen.empty()) {
+      std::fprintf(stderr, "%s: port %s: %s\n", config.file().c_str(), port.name.c_str(), unseen.c_str());
+    }
+  }
 }
 
 int check(const std::string& path) {
@@ -101,8 +114,9 @@ int check(const std::string& path) {
     for (const std::string& note : control::rtsp_notes(config, control::rtsp::host_limits())) {
       std::fprintf(stderr, "%s\n", note.c_str());
     }
-    say_what_memory_lacks(config, port::check_memory(config.engine.memory));
-    say_what_memory_lacks(config, (*function)->check_memory(engine::planned_lanes(config.engine)));
+    say_what_ports_lack(config);
+    say_what_is_lacking(config, port::check_memory(config.engine.memory, config.engine.ports));
+    say_what_is_lacking(config, (*function)->check_memory(engine::planned_lanes(config.engine)));
     return 0;
   }
   std::fprintf(stderr, "%s\n", config.mistakes().c_str());

@@ -515,8 +515,8 @@ TEST(Packaging, ManualAndCompletionKnowEveryCommandAndOption) {
 TEST_F(Commands, CheckPassesAGoodFileAndListsEveryMistake) {
   EXPECT_EQ(sluice({"check", "examples/router.toml"}), 0);
   EXPECT_THAT(out_, StartsWith("examples/router.toml: ok: route on 2 ports, 2 lanes, device auto, deadline 1ms, "
-                               "bound on a GPU 900 us (but for late cycles and overruns), "
-                               "bound on the CPU 50.0 us (estimated or measured, for an idle core)"));
+                               "on a GPU: bound 900 us (but for late cycles and overruns), "
+                               "on the CPU: estimate 50.0 us (of an idle core, no bound)"));
   const std::string path = testing::TempDir() + "sluice_check_" + std::to_string(getpid()) + ".toml";
   std::ofstream(path) << "[engine]\ndevise = \"cpu\"\nbatch = 1\n";
   EXPECT_EQ(sluice({"check", path}), 2);

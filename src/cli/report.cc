@@ -57,6 +57,9 @@ std::string stats_report(const Snapshot& s) {
   out += fmt::format("host         {} punted, {} injected\n", sum.punted, sum.injected);
   out += lost(s, "to_host_lost", &PortSnapshot::to_host_lost, "punted frames of port", " that its twin did not take");
   out += lost(s, "from_host_lost", &PortSnapshot::from_host_lost, "frames of the host that port", " did not take");
+  out += lost(s, "checksums_finished", &PortSnapshot::checksums_finished, "frames that port",
+              " received without a finished checksum");
+  out += lost(s, "cut_up", &PortSnapshot::cut_up, "packets longer than the MTU that port", " cut up into frames");
   out += fmt::format("dropped      {}\n", sum.dropped);
   for (const DropSnapshot& drop : s.drops) {
     if (drop.frames != 0) out += fmt::format("  {:<22} {:>12}  {}\n", drop.reason, drop.frames, drop.text);
@@ -74,7 +77,7 @@ std::string stats_report(const Snapshot& s) {
                      short_duration(l.max_ns));
   out += fmt::format("deadline     {}, missed by {} of {} frames", short_duration(s.deadline_ns), sum.misses, l.frames);
   if (sum.misses_away != 0) out += fmt::format(" ({} by no more than threads were kept from running)", sum.misses_away);
-  if (s.bound_ns != 0) out += "; bound " + bound_text(s.bound_ns, s.cycle_ns != 0);
+  if (s.bound_ns != 0) out += "; " + bound_text(s.bound_ns, s.cycle_ns != 0);
   if (s.cycle_ns != 0) out += fmt::format(", cycle {}", short_duration(s.cycle_ns));
   out += "\n";
   if (s.cycles != 0) out += fmt::format("cycles       {}, {} late, {} overruns\n", s.cycles, s.late_cycles, s.overruns);

@@ -69,7 +69,7 @@ TEST(StatsReport, SaysWhatCounts) {
   Snapshot on_cpu = control::sample_snapshot();
   on_cpu.cycle_ns = 0;
   on_cpu.bound_ns = 300'000;
-  EXPECT_THAT(stats_report(on_cpu), HasSubstr("; bound 300 us (estimated or measured, for an idle core)\n"));
+  EXPECT_THAT(stats_report(on_cpu), HasSubstr("; estimate 300 us (of an idle core, no bound)\n"));
   EXPECT_THAT(report, HasSubstr("\ndropped      85\n  no_route"));
   EXPECT_THAT(report, testing::ContainsRegex("\n  ttl_expired [^\n]*\nin flight    5\n"));
   Snapshot wrong = control::sample_snapshot();

@@ -75,7 +75,7 @@ std::string head(const Snapshot& s, const Rates& rates) {
   const LaneSnapshot sum = control::total(s);
   std::string out = fmt::format("sluice {}  {}  up {}\ndeadline {}", s.version, fmt::join(s.chain, ","),
                                 clock_text(s.uptime_ns / 1'000'000'000), short_duration(s.deadline_ns));
-  if (s.bound_ns != 0) out += "  bound " + bound_text(s.bound_ns, s.cycle_ns != 0);
+  if (s.bound_ns != 0) out += "  " + bound_text(s.bound_ns, s.cycle_ns != 0);
   if (s.cycle_ns != 0) out += fmt::format("  cycle {}", short_duration(s.cycle_ns));
   const auto flow = [&](const char* name, auto frames, auto bytes) {
     return fmt::format(
@@ -100,6 +100,11 @@ std::string head(const Snapshot& s, const Rates& rates) {
   out += fmt::format("missed deadlines {} ({}/s)   routes {} IPv4, {} IPv6   counters {}\n", sum.misses,
                      short_number(rates.lanes_per_second(&LaneSnapshot::misses)), s.routes.ipv4, s.routes.ipv6,
                      s.conserved ? "add up" : "DO NOT add up");
+  std::string unseen;
+  for (const control::PortSnapshot& port : s.ports) {
+    if (port.arrival_unseen) unseen += (unseen.empty() ? "" : ", ") + port.name;
+  }
+  if (!unseen.empty()) out += "latencies are without the wait to be received at: " + unseen + "\n";
   return out + degraded_line(s, "degraded: ");
 }
 

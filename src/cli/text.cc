@@ -27,8 +27,8 @@ std::string short_number(double value) {
 }
 
 std::string bound_text(std::uint64_t ns, bool on_gpu) {
-  return short_duration(ns) +
-         (on_gpu ? " (but for late cycles and overruns)" : " (estimated or measured, for an idle core)");
+  return on_gpu ? "bound " + short_duration(ns) + " (but for late cycles and overruns)"
+                : "estimate " + short_duration(ns) + " (of an idle core, no bound)";
 }
 
 std::string clock_text(std::uint64_t seconds) {

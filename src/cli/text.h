@@ -14,7 +14,7 @@ std::string clock_text(std::uint64_t seconds);
 // Three digits and a unit: "0 us", "12.3 us", "1.50 ms".
 std::string short_duration(std::uint64_t ns);
 // The engine's bound with what it does not hold for (engine/bound.h), so that it is not read as a limit of what was
-// measured.
+// measured. On the CPU it is an estimate, and called one.
 std::string bound_text(std::uint64_t ns, bool on_gpu);
 
 // Columns as wide as they need to be, two spaces apart. A column is set to the right when its heading begins with '>',

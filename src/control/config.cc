@@ -11,6 +11,7 @@
 #include "control/config_sections.h"
 #include "control/listen.h"
 #include "engine/function.h"
+#include "port/virtual_device.h"
 
 namespace sluice::control {
 
@@ -46,8 +47,19 @@ Config::Config(std::string file, std::unique_ptr<Diagnostics> diagnostics, Expec
   check_written_files(root_, file_, ports(), engine.ports);
   check_conversations(root_, engine);
   check_timing(root_, engine);
+  check_port_sizes();
   if (ok()) check_memory(root_, engine);
   root_.finish();
+}
+
+// As the start says it (port.cc).
+void Config::check_port_sizes() {
+  for (const port::PortOptions& port : engine.ports) {
+    if (auto fits = port::check_sizes(port, engine.memory); !fits) {
+      diagnostics_->lines.push_back(
+          placed("[[port]] '" + port.name + "' (" + port.device + "): " + fits.error().message));
+    }
+  }
 }
 
 // Of this file, 0 when it names none; those of other files come behind.

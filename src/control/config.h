@@ -81,6 +81,7 @@ class Config {
   void read_api();
   void read_log();
   void read_functions();
+  void check_port_sizes();
   void read_rtsp_deadlines();
 
   std::string file_;

@@ -7,6 +7,7 @@
 
 #include "device/name.h"
 #include "engine/engine.h"
+#include "port/virtual_device.h"
 
 namespace sluice::control {
 namespace {
@@ -151,6 +152,9 @@ PortSnapshot port_of(engine::Engine& engine, const engine::EngineStats::Port& po
   one.tx_errors = port.device.tx_errors;
   one.to_host_lost = port.host.to_host;
   one.from_host_lost = port.host.from_host;
+  one.checksums_finished = port.device.checksums_finished;
+  one.cut_up = port.device.cut_up;
+  one.arrival_unseen = !port::unseen_arrival(described.device).empty();
   return one;
 }
 

@@ -169,6 +169,11 @@ void port_metrics(Exposition& out, const Snapshot& s) {
           &PortSnapshot::to_host_lost);
   counter("port_from_host_lost_frames_total", "Frames from the host that the port's lane did not take",
           &PortSnapshot::from_host_lost);
+  counter("port_checksums_finished_total",
+          "Received frames whose checksum their sender had left to a network card that was not there",
+          &PortSnapshot::checksums_finished);
+  counter("port_cut_up_packets_total", "Received packets longer than the MTU that were cut up into frames",
+          &PortSnapshot::cut_up);
   if (s.ports.empty()) return;
   out.family("port_up", "gauge", "1: the link is up");
   for (const PortSnapshot& port : s.ports) out.sample(labels(port), port.link_up ? 1 : 0);

@@ -48,6 +48,10 @@ struct PortSnapshot {
   std::uint64_t tx_errors = 0;       // of tx_frames: the driver took them and failed to send them
   std::uint64_t to_host_lost = 0;    // punted, but the twin did not take them: it is down or gone
   std::uint64_t from_host_lost = 0;  // sent by the host, but the lane did not take them: never counted as injected
+  // Of received frames: those whose checksum a local sender had left to a card that was not there; and packets longer
+  // than the MTU, of which frames were made.
+  std::uint64_t checksums_finished = 0, cut_up = 0;
+  bool arrival_unseen = false;  // how long frames wait to be received is not known (port/virtual_device.h)
 };
 
 struct DropSnapshot {

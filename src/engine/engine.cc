@@ -151,10 +151,10 @@ Expected<void> Engine::plan() {
                      slept + " = " + us(timing_.bound) + ", deadline " + us(timing_.deadline));
   } else {
     notes_.push_back("no cycle: each lane computes on its own core, run to completion, at most " +
-                     std::to_string(inline_batch) + " frames at a time; bound, as " +
-                     (options_.inline_batch.count() == 0 ? "estimated, " : "measured, ") +
-                     us(inline_batch_of(options_)) + " of a batch" + slept + " = " + us(timing_.bound) + ", deadline " +
-                     us(options_.deadline));
+                     std::to_string(inline_batch) +
+                     " frames at a time; estimate for an idle core, no bound: " + us(inline_batch_of(options_)) +
+                     " of a batch" + (options_.inline_batch.count() == 0 ? "" : ", as measured,") + slept + " = " +
+                     us(timing_.bound) + "; deadline " + us(options_.deadline));
   }
   return {};
 }
@@ -225,6 +225,9 @@ PortInfo Engine::describe(std::size_t i) {
                         ? std::string()
                         : " spread over " + std::to_string(options.lane_count()) + " lanes by flow hash") +
                    (options.twin.empty() ? "" : ", twin " + options.twin));
+  if (const std::string unseen = port::unseen_arrival(options.device); !unseen.empty()) {
+    notes_.push_back("port " + options.name + ": " + unseen);
+  }
   for (const std::string& note : ports_[i]->notes()) {
     notes_.push_back("port " + options.name + ": " + note);
   }

@@ -3,6 +3,7 @@
 #include <rte_eal.h>
 #include <rte_errno.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -10,7 +11,9 @@
 
 #include "base/machine.h"
 #include "port/dpdk_log.h"
+#include "port/packet_port.h"
 #include "port/pci_device.h"
+#include "port/virtual_device.h"
 
 namespace sluice::port {
 namespace {
@@ -129,7 +132,7 @@ Expected<std::vector<std::string>> eal_arguments(const MemoryOptions& memory, co
 
 }  // namespace
 
-Expected<void> check_memory(const MemoryOptions& memory) {
+Expected<void> check_memory(const MemoryOptions& memory, const std::vector<PortOptions>& ports) {
   const std::uint64_t free_bytes = free_hugepage_bytes();
   if (fits_hugepages(memory, free_bytes)) {
     return {};
@@ -142,16 +145,21 @@ Expected<void> check_memory(const MemoryOptions& memory) {
   }
   // The kernel would say yes, and end a process later, when frames fill the memory.
   const AvailableMemory available = available_memory();
-  if (memory.size <= available.bytes) {
+  std::uint64_t rings = 0;
+  for (const PortOptions& port : ports) {
+    rings += is_driver(port.device, "net_af_packet") ? packet_ring_bytes(port) : 0;
+  }
+  if (memory.size + rings <= available.bytes) {
     return {};
   }
   return make_error(
-      "[memory] size: " + megabytes(memory.size) + " are needed, and " +
+      "[memory] size: " + megabytes(memory.size) + " are needed" +
+      (rings == 0 ? "" : " and " + megabytes(rings) + " for the rings of packet sockets (framecnt=)") + ", and " +
       (available.limited
            ? "the memory limit of this process's control group (container, unit) leaves " + megabytes(available.bytes)
            : "this machine has " + megabytes(available.bytes) + " available (MemAvailable) and " +
                  megabytes(free_bytes) + " of free hugepages") +
-      ": " + advice(available.bytes));
+      ": " + advice(available.bytes - std::min(available.bytes, rings)));
 }
 
 Expected<EalReport> start_eal(const MemoryOptions& memory, const std::vector<PortOptions>& ports) {
@@ -160,7 +168,7 @@ Expected<EalReport> start_eal(const MemoryOptions& memory, const std::vector<Por
   if (auto usable = check_pci_devices(ports); !usable) {
     return tl::unexpected(usable.error());
   }
-  if (auto enough = check_memory(memory); !enough) {
+  if (auto enough = check_memory(memory, ports); !enough) {
     return tl::unexpected(enough.error());
   }
   const std::uint64_t free_bytes = free_hugepage_bytes();

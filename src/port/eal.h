@@ -23,7 +23,7 @@ Expected<EalReport> start_eal(const MemoryOptions& memory, const std::vector<Por
 void stop_eal();
 
 // The Error of start_eal() when this machine, or the memory limit of the control group (container) that this process is
-// in, has not what `memory` asks for at this moment. Starts nothing.
-Expected<void> check_memory(const MemoryOptions& memory);
+// in, has not what `memory` and the receive rings of the ports' packet sockets ask for at this moment. Starts nothing.
+Expected<void> check_memory(const MemoryOptions& memory, const std::vector<PortOptions>& ports);
 
 }  // namespace sluice::port

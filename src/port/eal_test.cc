@@ -23,11 +23,18 @@ TEST(Eal, MoreMemoryThanTheMachineHasIsRefusedWithWhatThereIs) {
             std::string::npos)
       << message;
   EXPECT_NE(message.find(": set size = \""), std::string::npos) << message;
-  const auto checked = check_memory(memory);
+  const auto checked = check_memory(memory, {});
   ASSERT_FALSE(checked) << "sluice check would say nothing";
   EXPECT_TRUE(checked.error().message.starts_with("[memory] size: 1048576 MB are needed, and "));
   memory.size = 64 << 20;
-  EXPECT_TRUE(check_memory(memory));
+  EXPECT_TRUE(check_memory(memory, {}));
+  PortOptions port;
+  port.device = "net_af_packet0,iface=a,framecnt=262144";
+  port.queues = 64;
+  const auto rings = check_memory(memory, {64, port});
+  ASSERT_FALSE(rings);
+  EXPECT_NE(rings.error().message.find("and 2097152 MB for the rings of packet sockets (framecnt=)"), std::string::npos)
+      << rings.error().message;
 }
 
 TEST(Eal, DriversWhereAnyoneMayWriteAreRefusedWithTheFolder) {

@@ -19,6 +19,15 @@ int set_interface_mtu(const std::string& interface, unsigned mtu) {
   return interface_request(interface, SIOCSIFMTU, size) ? 0 : errno;
 }
 
+bool set_promiscuous(const std::string& interface) {
+  ifreq flags{};
+  if (!interface_request(interface, SIOCGIFFLAGS, flags)) {
+    return false;
+  }
+  flags.ifr_flags = static_cast<short>(flags.ifr_flags | IFF_PROMISC);
+  return interface_request(interface, SIOCSIFFLAGS, flags);
+}
+
 InterfaceSettings::InterfaceSettings(const std::string& interface, unsigned mtu)
     : link_(interface), wanted_mtu_(static_cast<int>(mtu)) {
   mtu_before_ = static_cast<int>(interface_mtu(interface));

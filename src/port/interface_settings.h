@@ -17,6 +17,9 @@ unsigned interface_mtu(const std::string& interface);
 // 0, or the errno with which the kernel refuses.
 int set_interface_mtu(const std::string& interface, unsigned mtu);
 
+// False, and errno says why, when the kernel refuses.
+bool set_promiscuous(const std::string& interface);
+
 class InterfaceSettings {
  public:
   // `mtu`: what the port will set.

@@ -9,9 +9,10 @@
 #include <utility>
 
 #include "base/machine.h"
+#include "packet/offload.h"
 #include "port/driver_log.h"
+#include "port/local_senders.h"
 #include "port/memif_socket.h"
-#include "port/packet_socket.h"
 #include "port/rss_key.h"
 #include "port/virtual_device.h"
 
@@ -51,10 +52,54 @@ Expected<std::unique_ptr<Port>> Port::open(const PortOptions& options, const Mem
     port->mac_ = port->replay_->mac();
     return port;
   }
-  if (auto opened = port->open_ethdev(memory, tx_queues); !opened) {
+  const bool by_packet_sockets = is_driver(options.device, "net_af_packet");
+  if (auto opened =
+          by_packet_sockets ? port->open_packet_port(memory, tx_queues) : port->open_ethdev(memory, tx_queues);
+      !opened) {
     return tl::unexpected(opened.error());
   }
   return port;
+}
+
+Expected<void> Port::hold_interface() {
+  const std::string interface = kernel_interface();
+  if (interface.empty()) {
+    return {};
+  }
+  auto lock = InterfaceLock::take(interface);
+  if (!lock) {
+    return fail(lock.error().message, 0);
+  }
+  interface_lock_.emplace(std::move(*lock));
+  interface_settings_.emplace(interface, options_.mtu);
+  kernel_link_.emplace(interface);
+  return {};
+}
+
+Expected<void> Port::open_packet_port(const MemoryOptions& memory, unsigned tx_queues) {
+  if (auto fits = check_device(options_, memory); !fits) {
+    return fail(fits.error().message, 0);
+  }
+  if (auto held = hold_interface(); !held) {
+    return held;
+  }
+  const std::string interface = kernel_interface();
+  if (const int error = set_interface_mtu(interface, options_.mtu);
+      error != 0 && interface_mtu(interface) < options_.mtu) {
+    return fail(mtu_refused(), error);
+  }
+  auto opened = PacketPort::open(options_, memory, tx_queues, numa_node());
+  if (!opened) {
+    return fail(opened.error().message, 0);
+  }
+  packet_ = std::move(*opened);
+  note_local_senders();
+  tx_queues_ = tx_queues;
+  mac_ = packet_->mac();
+  for (std::uint16_t queue = 0; queue < options_.queues; ++queue) {
+    wait_fds_.push_back(packet_->wait_fd(queue));
+  }
+  return {};
 }
 
 Expected<void> Port::probe(const std::string& name, const MemoryOptions& memory) {
@@ -62,24 +107,15 @@ Expected<void> Port::probe(const std::string& name, const MemoryOptions& memory)
   if (auto fits = check_device(options_, memory); !fits) {
     return fail(fits.error().message, 0);
   }
-  if (const std::string interface = kernel_interface(); !interface.empty()) {
-    auto lock = InterfaceLock::take(interface);
-    if (!lock) return fail(lock.error().message, 0);
-    interface_lock_.emplace(std::move(*lock));
-    interface_settings_.emplace(interface, options_.mtu);
-    kernel_link_.emplace(interface);
+  if (auto held = hold_interface(); !held) {
+    return held;
   }
   remove_stale_socket(options_.device);
-  PacketSockets::take_new();  // those of drivers that are none of ours, and of ports that did not open
   DriverLog driver_log;
   if (const int error = rte_dev_probe(complete_arguments(options_, memory).c_str()); error != 0) {
     return refused("the device does not open", error, driver_log);
   }
   probed_ = true;
-  if (is_driver(options_.device, "net_af_packet")) {
-    wait_fds_ = PacketSockets::take_new();
-    packet_sockets_.watch(wait_fds_);
-  }
   if (rte_eth_dev_get_port_by_name(name.c_str(), &id_) != 0) {
     id_ = RTE_MAX_ETHPORTS;
     return fail("the device opened but is no Ethernet port", 0);
@@ -100,7 +136,6 @@ Expected<void> Port::open_ethdev(const MemoryOptions& memory, unsigned tx_queues
   }
   Expected<void> step = set_up(info, memory, tx_queues);
   // Not every virtual device has an MTU or a promiscuous mode of its own; those take any frame anyway.
-  // And af_packet says that it takes 1,518 bytes, whatever its ring and its interface take.
   step = step ? set_mtu() : step;
   if (!step) {
     return step;
@@ -112,6 +147,8 @@ Expected<void> Port::open_ethdev(const MemoryOptions& memory, unsigned tx_queues
     rte_eth_promiscuous_enable(id_);
   }
   find_wait_fds();
+  finishes_marked_ = has_local_senders(kernel_interface());
+  note_local_senders();
   return take_address(info);
 }
 
@@ -218,12 +255,15 @@ Expected<void> Port::take_address(const rte_eth_dev_info& info) {
   return {};
 }
 
+std::string Port::mtu_refused() const {
+  return "the device does not take mtu = " + std::to_string(options_.mtu) +
+         " (lower it, or raise what limits the device)";
+}
+
 Expected<void> Port::set_mtu() {
-  const std::string what =
-      "the device does not take mtu = " + std::to_string(options_.mtu) + " (lower it, or raise what limits the device)";
+  const std::string what = mtu_refused();
   const std::string interface = kernel_interface();
-  // The interface itself first: DPDK asks a driver for no more than the maximum that it named, which for af_packet is
-  // 1,518 bytes whatever the interface takes.
+  // The interface itself first: DPDK asks a driver for no more than the maximum that it named.
   if (const int error = interface.empty() ? 0 : set_interface_mtu(interface, options_.mtu);
       error != 0 && interface_mtu(interface) < options_.mtu) {
     return fail(what, error);
@@ -263,19 +303,19 @@ void Port::stop() {
 }
 
 int Port::numa_node() const {
-  if (id_ == RTE_MAX_ETHPORTS) {
-    return -1;
-  }
   // A virtual device says the node of the core that opened it, if any; the NIC under it is where frames come from.
   const std::string interface = kernel_interface();
   const int node = interface.empty() ? -1 : numa_node_of_device("/sys/class/net/" + interface + "/device");
-  return node >= 0 ? node : rte_eth_dev_socket_id(id_);
+  return node >= 0 || id_ == RTE_MAX_ETHPORTS ? node : rte_eth_dev_socket_id(id_);
 }
 
 std::string Port::driver() const {
   rte_eth_dev_info info;
   if (replay_) {
     return "memory replay";
+  }
+  if (packet_) {
+    return "net_af_packet";
   }
   return rte_eth_dev_info_get(id_, &info) == 0 && info.driver_name != nullptr ? info.driver_name : "unknown";
 }
@@ -284,6 +324,9 @@ std::vector<rte_mempool*> Port::pools() const {
   std::vector<rte_mempool*> all;
   for (const FramePool& pool : pools_) {
     all.push_back(pool.get());
+  }
+  for (std::size_t q = 0; packet_ && q < packet_->pools().size(); ++q) {
+    all.push_back(packet_->pools()[q].get());
   }
   for (unsigned q = 0; replay_ && q < options_.queues; ++q) {
     all.push_back(replay_->pool(static_cast<std::uint16_t>(q)));
@@ -298,15 +341,49 @@ PortStats Port::stats() const {
     stats.missed = replay_->missed();
     return stats;
   }
+  if (packet_) {
+    const PacketPort::Counts counts = packet_->counts();
+    stats.rx_frames = counts.rx.frames;
+    stats.rx_bytes = counts.rx.bytes;
+    stats.tx_frames = counts.tx.frames;
+    stats.tx_bytes = counts.tx.bytes;
+    stats.missed = counts.rx.missed;
+    stats.rx_errors = counts.rx.errors;
+    stats.tx_errors = counts.tx.errors;
+    stats.checksums_finished = counts.rx.finished;
+    stats.cut_up = counts.rx.cut_up;
+    return stats;
+  }
   rte_eth_stats raw;
   const std::lock_guard lock(asking_);
   if (rte_eth_stats_get(id_, &raw) == 0) {
-    stats = {raw.ipackets, raw.ibytes,  raw.opackets,  raw.obytes,   raw.imissed,
-             raw.ierrors,  raw.oerrors, raw.rx_nombuf, stats.link_up};
-    stats.missed += packet_sockets_.missed();
+    stats = {raw.ipackets, raw.ibytes,    raw.opackets, raw.obytes, raw.imissed,  raw.ierrors,
+             raw.oerrors,  raw.rx_nombuf, marked_,      0,          stats.link_up};
     stats.tx_errors = is_driver(options_.device, "net_tap") ? 0 : stats.tx_errors;
   }
   return stats;
+}
+
+void Port::note_local_senders() {
+  const std::string interface = kernel_interface();
+  if (!has_local_senders(interface)) {
+    return;
+  }
+  notes_.push_back(interface + " (" + interface_driver(interface) +
+                   ") has no network card: checksums that senders leave to one are finished here" +
+                   (packet_ ? ", and packets longer than the MTU are cut up" : ""));
+}
+
+void Port::finish_marked(rte_mbuf** frames, std::uint16_t count) {
+  std::uint64_t finished = 0;
+  for (std::uint16_t i = 0; i < count; ++i) {
+    finished +=
+        packet::finish_marked_checksum(rte_pktmbuf_mtod(frames[i], std::uint8_t*), rte_pktmbuf_data_len(frames[i])) ? 1
+                                                                                                                    : 0;
+  }
+  if (finished != 0) {
+    marked_.fetch_add(finished, std::memory_order_relaxed);
+  }
 }
 
 bool Port::link_up() const {

@@ -1,6 +1,6 @@
-// A port: a DPDK ethdev (a NIC or a virtual device), or the memory replay port. Everything that carries frames goes
-// through rx_burst and tx_burst of this class, which cost what rte_eth_rx_burst and rte_eth_tx_burst cost plus one
-// predicted branch.
+// A port: a DPDK ethdev (a NIC or a virtual device), a kernel interface by packet sockets, or the memory replay port.
+// Everything that carries frames goes through rx_burst and tx_burst of this class, which cost what rte_eth_rx_burst and
+// rte_eth_tx_burst cost plus two predicted branches.
 //
 // Thread-safety: one thread per receive queue and per transmit queue; stats(), link_up() and interface_deleted() from
 // any thread, also while frames are carried: a mutex orders what they ask the driver, of which DPDK says nothing about
@@ -10,6 +10,7 @@
 
 #include <rte_ethdev.h>
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -24,7 +25,7 @@
 #include "port/interface_settings.h"
 #include "port/kernel_link.h"
 #include "port/options.h"
-#include "port/packet_socket.h"
+#include "port/packet_port.h"
 #include "port/replay_port.h"
 
 namespace sluice::port {
@@ -37,6 +38,9 @@ struct PortStats {
   // tx_errors: taken by the driver, which then could not send them. Not what it refuses to take (net_tap counts only
   // that, and once for every attempt: here it has none).
   std::uint64_t rx_errors = 0, tx_errors = 0, no_memory = 0;
+  // On a kernel interface: frames whose senders had left their checksum to a card, and packets longer than the MTU that
+  // were cut up (packet_ring.h).
+  std::uint64_t checksums_finished = 0, cut_up = 0;
   bool link_up = false;
 };
 
@@ -51,15 +55,25 @@ class Port {
   Port& operator=(const Port&) = delete;
 
   std::uint16_t rx_burst(std::uint16_t queue, rte_mbuf** frames, std::uint16_t count) {
-    return replay_ ? replay_->rx_burst(queue, frames, count) : rte_eth_rx_burst(id_, queue, frames, count);
+    if (replay_) return replay_->rx_burst(queue, frames, count);
+    if (packet_) return packet_->rx_burst(queue, frames, count);
+    const std::uint16_t received = rte_eth_rx_burst(id_, queue, frames, count);
+    if (finishes_marked_) finish_marked(frames, received);
+    return received;
   }
   std::uint16_t tx_burst(std::uint16_t queue, rte_mbuf** frames, std::uint16_t count) {
-    return replay_ ? replay_->tx_burst(frames, count) : rte_eth_tx_burst(id_, queue, frames, count);
+    if (replay_) return replay_->tx_burst(frames, count);
+    return packet_ ? packet_->tx_burst(queue, frames, count) : rte_eth_tx_burst(id_, queue, frames, count);
   }
 
-  // How long the first frame of the queue's last burst had waited to be received, in ticks, where that is known: on the
-  // memory replay port. 0 elsewhere: an ethdev does not say.
-  std::uint64_t waited(std::uint16_t queue) const { return replay_ ? replay_->waited(queue) : 0; }
+  // How long the first frame of the queue's last burst had waited to be received, in ticks, where that is known
+  // (knows_arrival()); 0 elsewhere.
+  std::uint64_t waited(std::uint16_t queue) const {
+    if (replay_) return replay_->waited(queue);
+    return packet_ ? packet_->waited(queue) : 0;
+  }
+  // The memory replay port and net_af_packet do; of an ethdev nobody says when a frame came in.
+  bool knows_arrival() const { return replay_ || packet_; }
 
   const PortOptions& options() const { return options_; }
   const std::string& name() const { return options_.name; }
@@ -88,6 +102,10 @@ class Port {
 
  private:
   explicit Port(PortOptions options) : options_(std::move(options)) {}
+  Expected<void> open_packet_port(const MemoryOptions& memory, unsigned tx_queues);
+  Expected<void> hold_interface();
+  void note_local_senders();
+  void finish_marked(rte_mbuf** frames, std::uint16_t count);
   Expected<void> open_ethdev(const MemoryOptions& memory, unsigned tx_queues);
   Expected<void> probe(const std::string& name, const MemoryOptions& memory);
   Expected<void> set_up(const rte_eth_dev_info& info, const MemoryOptions& memory, unsigned tx_queues);
@@ -95,6 +113,7 @@ class Port {
   Expected<void> set_up_queues(const MemoryOptions& memory, DriverLog& driver_log);
   Expected<void> start();
   Expected<void> set_mtu();
+  std::string mtu_refused() const;
   void find_wait_fds();
   Expected<void> take_address(const rte_eth_dev_info& info);
   Expected<void> fail(const std::string& what, int error) const;
@@ -114,7 +133,9 @@ class Port {
   std::vector<FramePool> pools_;
   std::vector<int> wait_fds_;  // by receive queue; the driver's
   std::unique_ptr<ReplayPort> replay_;
-  mutable PacketSockets packet_sockets_;
+  std::unique_ptr<PacketPort> packet_;
+  bool finishes_marked_ = false;
+  std::atomic<std::uint64_t> marked_{0};
   mutable std::mutex asking_;  // the driver for its counters and its link, while the device may be stopped
 };
 

@@ -2,7 +2,6 @@
 
 #include <linux/capability.h>
 #include <linux/ethtool.h>
-#include <linux/if_packet.h>
 #include <linux/sockios.h>
 #include <net/if.h>
 #include <net/if_arp.h>
@@ -19,24 +18,13 @@
 
 #include "port/device_arguments.h"
 #include "port/interface_request.h"
+#include "port/packet_port.h"
 #include "port/tap_holder.h"
 
 namespace sluice::port {
 namespace {
 
 constexpr unsigned ethernet_bytes = 14 + 2 * 4;  // header and two VLAN tags
-
-// af_packet: a slot of its ring holds a header, and behind it the frame.
-constexpr unsigned default_slot = 2048;
-constexpr unsigned before_received = 80;  // TPACKET2_HDRLEN and the link header, aligned (Linux, tpacket_rcv)
-constexpr unsigned before_sent = TPACKET2_HDRLEN - sizeof(sockaddr_ll);
-constexpr unsigned slot_step = 1024;  // so that a block of four is whole pages
-constexpr unsigned slots_of_block = 4;
-
-unsigned slot_for(unsigned mtu) {
-  const unsigned needed = mtu + ethernet_bytes + before_received;
-  return needed <= default_slot ? default_slot : (needed + slot_step - 1) / slot_step * slot_step;
-}
 
 // af_xdp: the kernel keeps a headroom of its own in each frame buffer, and a buffer with DPDK's header is one page at
 // most.
@@ -125,31 +113,15 @@ Expected<void> check_pairs(const PortOptions& port) {
                     (may_be_queues ? ", or set queues = " + std::to_string(count) : std::string()));
 }
 
-Expected<void> check_af_packet(const PortOptions& port, const MemoryOptions& memory) {
-  if (auto usable = check_interface(port, AF_PACKET, "CAP_NET_RAW and CAP_NET_ADMIN"); !usable) {
-    return usable;
-  }
+Expected<void> packet_sizes(const PortOptions& port) {
   if (auto fine = check_pairs(port); !fine) {
     return fine;
   }
-  const std::string given = device_argument(port.device, "framesz");
-  const auto slot =
-      given.empty() ? slot_for(port.mtu) : static_cast<unsigned>(std::strtoul(given.c_str(), nullptr, 10));
-  if (slot < port.mtu + ethernet_bytes + before_received) {
-    return make_error("framesz = " + given + " does not hold frames of mtu = " + std::to_string(port.mtu) +
-                      ": leave framesz out, or make it " + std::to_string(slot_for(port.mtu)));
-  }
-  if (slot - before_sent > memory.frame_bytes) {
-    return make_error("mtu = " + std::to_string(port.mtu) +
-                      " needs [memory] frame_bytes = " + std::to_string(slot - before_sent) + " with af_packet");
-  }
-  return {};
+  const auto ring = packet_ring_options(port);
+  return ring ? Expected<void>() : tl::unexpected(ring.error());
 }
 
-Expected<void> check_af_xdp(const PortOptions& port, const MemoryOptions& memory) {
-  if (auto usable = check_interface(port, AF_XDP, "CAP_NET_RAW, CAP_NET_ADMIN and CAP_BPF"); !usable) {
-    return usable;
-  }
+Expected<void> xdp_sizes(const PortOptions& port, const MemoryOptions& memory) {
   if (memory.frame_bytes > xdp_largest_room) {
     return make_error("AF_XDP takes frame buffers of one page: [memory] frame_bytes may be " +
                       std::to_string(xdp_largest_room) + " at most");
@@ -161,6 +133,23 @@ Expected<void> check_af_xdp(const PortOptions& port, const MemoryOptions& memory
     }
     return make_error("AF_XDP keeps " + std::to_string(xdp_headroom) + " bytes of each frame buffer: mtu = " +
                       std::to_string(port.mtu) + " needs [memory] frame_bytes = " + std::to_string(needed));
+  }
+  return {};
+}
+
+// Those that take any frame, and have sizes of their own.
+bool has_no_mtu(const std::string& device) {
+  return device_name(device) == "replay" || is_driver(device, "net_pcap") || is_driver(device, "net_ring") ||
+         is_driver(device, "net_null");
+}
+
+Expected<void> check_af_packet(const PortOptions& port) {
+  return check_interface(port, AF_PACKET, "CAP_NET_RAW and CAP_NET_ADMIN");
+}
+
+Expected<void> check_af_xdp(const PortOptions& port) {
+  if (auto usable = check_interface(port, AF_XDP, "CAP_NET_RAW, CAP_NET_ADMIN and CAP_BPF"); !usable) {
+    return usable;
   }
   const bool chosen = has_argument(port.device, "queue_count") || has_argument(port.device, "start_queue") ||
                       has_argument(port.device, "xdp_prog");
@@ -181,10 +170,6 @@ Expected<void> check_af_xdp(const PortOptions& port, const MemoryOptions& memory
 }
 
 Expected<void> check_tap(const PortOptions& port) {
-  if (port.mtu > tap_largest_mtu) {
-    return make_error("DPDK's tap carries an MTU of " + std::to_string(tap_largest_mtu) + " at most, not " +
-                      std::to_string(port.mtu));
-  }
   if (!may_administer_interfaces()) {
     return make_error("no permission to make a TAP interface: run as root or with CAP_NET_ADMIN");
   }
@@ -259,17 +244,7 @@ std::string complete_arguments(const PortOptions& port, const MemoryOptions& mem
       device.append(",").append(key).append("=").append(std::to_string(value));
     }
   };
-  if (is_driver(device, "net_af_packet")) {
-    // All sockets of an interface share its traffic, so there must be as many as receive queues in use: a socket that
-    // nobody reads would swallow its share.
-    if (port.queues > 1) {
-      add("qpairs", port.queues);
-    }
-    if (const unsigned slot = slot_for(port.mtu); slot != default_slot) {
-      add("framesz", slot);
-      add("blocksz", slot * slots_of_block);
-    }
-  } else if (is_driver(device, "net_af_xdp")) {
+  if (is_driver(device, "net_af_xdp")) {
     add("queue_count", port.queues);
   } else if (is_driver(device, "net_memif")) {
     // A frame larger than a buffer would arrive in pieces.
@@ -282,17 +257,49 @@ std::string complete_arguments(const PortOptions& port, const MemoryOptions& mem
   return device;
 }
 
+Expected<void> check_sizes(const PortOptions& port, const MemoryOptions& memory) {
+  if (is_driver(port.device, "net_af_packet")) {
+    if (auto fine = packet_sizes(port); !fine) {
+      return fine;
+    }
+  }
+  if (is_driver(port.device, "net_af_xdp")) {
+    return xdp_sizes(port, memory);
+  }
+  if (is_driver(port.device, "net_tap") && port.mtu > tap_largest_mtu) {
+    return make_error("DPDK's tap carries an MTU of " + std::to_string(tap_largest_mtu) +
+                      " at most, not mtu = " + std::to_string(port.mtu));
+  }
+  if (const unsigned needed = port.mtu + ethernet_bytes; memory.frame_bytes < needed && !has_no_mtu(port.device)) {
+    return make_error("mtu = " + std::to_string(port.mtu) + " needs [memory] frame_bytes = " + std::to_string(needed));
+  }
+  return {};
+}
+
 Expected<void> check_device(const PortOptions& port, const MemoryOptions& memory) {
   if (auto fine = check_arguments(port.device); !fine) {
     return fine;
   }
+  if (auto fine = check_sizes(port, memory); !fine) {
+    return fine;
+  }
   if (is_driver(port.device, "net_af_packet")) {
-    return check_af_packet(port, memory);
+    return check_af_packet(port);
   }
   if (is_driver(port.device, "net_af_xdp")) {
-    return check_af_xdp(port, memory);
+    return check_af_xdp(port);
   }
   return is_driver(port.device, "net_tap") ? check_tap(port) : Expected<void>();
+}
+
+std::string unseen_arrival(const std::string& device) {
+  if (has_no_mtu(device) || is_driver(device, "net_af_packet")) {
+    return "";
+  }
+  const std::string who = is_driver(device, "net_af_xdp") ? "AF_XDP" : "its driver";
+  return who +
+         " does not say when a frame came in: what waits to be received while the process is held up shows in no "
+         "latency and in no missed deadline (net_af_packet says it)";
 }
 
 bool pairs_queues(const std::string& driver) {

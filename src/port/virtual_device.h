@@ -27,9 +27,18 @@ std::vector<std::string> device_arguments(const std::string& device, const std::
 // file or an interface, does not matter.
 bool only_read_captures(const std::vector<PortOptions>& ports);
 
-// The device's arguments with those that follow from the other options: the queues and frame sizes of af_packet, the
-// queues of af_xdp, the buffers of memif. What the administrator wrote stays as it is.
+// The device's arguments with those that follow from the other options: the queues of af_xdp, the buffers of memif.
+// What the administrator wrote stays as it is.
 std::string complete_arguments(const PortOptions& port, const MemoryOptions& memory);
+
+// What of the port's settings alone cannot be, on whatever machine: frames that do not fit, arguments that contradict
+// each other. The message says what to change.
+Expected<void> check_sizes(const PortOptions& port, const MemoryOptions& memory);
+
+// Why nobody sees how long frames of the port wait to be received, in one sentence; empty: that is seen (net_af_packet,
+// replay), or nothing waits there (captures, net_ring, net_null). So a process that was held up shows fewer misses than
+// there were.
+std::string unseen_arrival(const std::string& device);
 
 // What would open and then lose frames, or not open without a word why: an interface that is no Ethernet, frames that
 // do not fit, queues of the interface that nobody would read, a TAP that another program has. The message says what to

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "port/packet_port.h"
+
 namespace sluice::port {
 namespace {
 
@@ -53,10 +55,6 @@ TEST(VirtualDevice, AddsWhatFollowsFromTheOtherOptionsAndNothingThatIsThere) {
   memory.frame_bytes = 9216;
   const Case cases[] = {
       {port("net_af_packet0,iface=a"), "net_af_packet0,iface=a"},
-      {port("net_af_packet0,iface=a", 1946), "net_af_packet0,iface=a"},
-      {port("net_af_packet0,iface=a", 1947), "net_af_packet0,iface=a,framesz=3072,blocksz=12288"},
-      {port("net_af_packet0,iface=a", 9000, 2), "net_af_packet0,iface=a,qpairs=2,framesz=9216,blocksz=36864"},
-      {port("net_af_packet0,iface=a,qpairs=4", 1500, 2), "net_af_packet0,iface=a,qpairs=4"},
       {port("net_af_xdp0,iface=a", 1500, 3), "net_af_xdp0,iface=a,queue_count=3"},
       {port("net_af_xdp0,iface=a,queue_count=1"), "net_af_xdp0,iface=a,queue_count=1"},
       {port("net_memif0,role=client"), "net_memif0,role=client,bsize=9216"},
@@ -69,15 +67,48 @@ TEST(VirtualDevice, AddsWhatFollowsFromTheOtherOptionsAndNothingThatIsThere) {
   }
 }
 
-// A block of af_packet's ring is whole pages and whole slots, which is where DPDK looks for them.
+TEST(VirtualDevice, SizesThatDoNotFitAreToldWithoutTheDevice) {
+  MemoryOptions memory;
+  const std::pair<PortOptions, const char*> cases[] = {
+      {port("net_af_packet0,iface=gone", 9000), "mtu = 9000 needs [memory] frame_bytes = 9022"},
+      {port("net_af_packet0,iface=gone,framesz=1024"), "framesz = 1024 does not hold"},
+      {port("net_af_packet0,iface=gone,framecnt=8"), "framecnt = 8: allowed is a whole number from 64"},
+      {port("net_af_packet0,iface=gone,blocksz=1000"), "blocksz = 1000"},
+      {port("net_af_packet0,iface=gone,qpairs=2"), "qpairs = 2 and queues = 1"},
+      {port("net_af_xdp0,iface=gone", 1800), "mtu = 1800 needs [memory] frame_bytes = 2078"},
+      {port("net_af_xdp0,iface=gone", 9000), "mtu may be"},
+      {port("net_tap0", 1600), "MTU of 1500 at most, not mtu = 1600"},
+      {port("net_memif0", 2027), "mtu = 2027 needs [memory] frame_bytes = 2049"},
+      {port("0000:3b:00.0", 9000), "mtu = 9000 needs [memory] frame_bytes = 9022"},
+  };
+  for (const auto& [options, said] : cases) {
+    const auto fits = check_sizes(options, memory);
+    ASSERT_FALSE(fits) << options.device;
+    EXPECT_NE(fits.error().message.find(said), std::string::npos) << fits.error().message;
+  }
+  for (const char* device : {"net_null0", "net_ring0", "net_pcap0,rx_pcap=a", "replay"}) {
+    EXPECT_TRUE(check_sizes(port(device, 9000), memory)) << device;
+  }
+  EXPECT_TRUE(check_sizes(port("net_af_packet0,iface=gone", 2026), memory));
+}
+
+// A block of a packet socket's ring is whole pages and whole slots.
 TEST(VirtualDevice, BlocksOfAPacketRingAreWholePagesOfWholeSlots) {
-  for (unsigned mtu = 1947; mtu <= 9600; ++mtu) {
-    const std::string device = complete_arguments(port("net_af_packet0,iface=a", mtu), {});
-    const unsigned long slot = std::stoul(device_argument(device, "framesz"));
-    const unsigned long block = std::stoul(device_argument(device, "blocksz"));
-    ASSERT_GE(slot, mtu + 22 + 80);
-    ASSERT_EQ(block % 4096, 0U);
-    ASSERT_EQ(block % slot, 0U);
+  for (unsigned mtu = 68; mtu <= 9600; ++mtu) {
+    const auto ring = packet_ring_options(port("net_af_packet0,iface=a", mtu));
+    ASSERT_TRUE(ring) << ring.error().message;
+    ASSERT_GE(ring->slot_bytes, mtu + 22 + 90);
+    ASSERT_EQ(ring->block_bytes % 4096, 0U);
+    ASSERT_EQ(ring->block_bytes % ring->slot_bytes, 0U);
+  }
+}
+
+TEST(VirtualDevice, WhereNobodySeesHowLongFramesWaitIsSaid) {
+  for (const char* device : {"net_af_xdp0,iface=a", "net_tap0", "net_memif0", "0000:3b:00.0"}) {
+    EXPECT_NE(unseen_arrival(device), "") << device;
+  }
+  for (const char* device : {"net_af_packet0,iface=a", "replay,rate=1", "net_pcap0,rx_pcap=a", "net_null0"}) {
+    EXPECT_EQ(unseen_arrival(device), "") << device;
   }
 }
 

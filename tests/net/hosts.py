@@ -174,15 +174,17 @@ class Lab:
     def join_lossy(self, left, left_interface, right, right_interface, mtu=1500, parts=()):
         """The same by a cable of lossy.py's, which is a host of its own."""
         cable = self.host(f"cable-{right_interface}")
-        self.join(left, left_interface, cable, "near", mtu)
-        self.join(cable, "far", right, right_interface, mtu)
+        self.join(left, left_interface, cable, "near", mtu, offloads=False)
+        self.join(cable, "far", right, right_interface, mtu, offloads=False)
         cable.spawn([sys.executable, "-B", str(LOSSY), "near", "far", *map(str, parts)])
 
-    def join(self, left, left_interface, right, right_interface, mtu=1500):
-        """A veth pair between two hosts, up, with checksums and segments made by the hosts as on a real wire."""
+    def join(self, left, left_interface, right, right_interface, mtu=1500, offloads=True):
+        """A veth pair between two hosts, up. With its offloads, as it comes: hosts leave checksums and cutting up to a card that
+        is not there. Without: frames are as on a real wire, for those who read them with a packet socket."""
         left.ip(f"link add {left_interface} mtu {mtu} type veth peer name {right_interface} mtu {mtu} netns {right.name}")
         for host, interface in ((left, left_interface), (right, right_interface)):
-            host.run(f"ethtool -K {interface} tx off gso off tso off", check=False)
+            if not offloads:
+                host.run(f"ethtool -K {interface} tx off gso off tso off")
             host.ip(f"link set {interface} up")
 
 

@@ -1,14 +1,4 @@
-#include "port/packet_socket.h"
-
 #include <gtest/gtest.h>
-#include <linux/if_ether.h>
-#include <linux/if_packet.h>
-#include <poll.h>
-#include <sys/eventfd.h>
-#include <sys/socket.h>
-#include <unistd.h>
-
-#include <chrono>
 
 #include "../tests/support/net_namespace.h"
 #include "port/port.h"
@@ -18,7 +8,7 @@ namespace {
 
 using test::NetNamespace;
 
-class PacketSocketTest : public testing::Test {
+class KernelInterfaceTest : public testing::Test {
  protected:
   void SetUp() override {
     if (!NetNamespace::permitted()) GTEST_SKIP() << NetNamespace::skip_line;
@@ -39,46 +29,13 @@ class PacketSocketTest : public testing::Test {
   NetNamespace::Entry inside_ = space_.enter();
 };
 
-// As a port leaves it that did not open after its ring was made.
-TEST_F(PacketSocketTest, APortWatchesNoSocketButItsOwn) {
-  const int left = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, htons(ETH_P_ALL));
-  const tpacket_req ring{4096, 4, 2048, 8};
-  ASSERT_EQ(setsockopt(left, SOL_PACKET, PACKET_RX_RING, &ring, sizeof ring), 0);
-  {
-    auto port = Port::open(on("net_af_packet7,iface=x0"), {}, 1);
-    ASSERT_TRUE(port) << port.error().message;
-    EXPECT_GE((*port)->wait_fd(0), 0);
-    EXPECT_NE((*port)->wait_fd(0), left);
-    EXPECT_EQ((*port)->wait_fd(1), -1);
-  }
-  close(left);
-}
-
-// libpcap's sockets look the same and are waited for in another way.
-TEST_F(PacketSocketTest, ThoseOfPcapStayPcaps) {
+TEST_F(KernelInterfaceTest, ThereIsNothingToWaitForOnPcap) {
   auto port = Port::open(on("net_pcap7,tx_iface=lo"), {}, 1);
   ASSERT_TRUE(port) << port.error().message;
   EXPECT_EQ((*port)->wait_fd(0), -1);
 }
 
-TEST_F(PacketSocketTest, PollWaitsAsLongAsItIsTold) {
-  const int bell = eventfd(0, EFD_NONBLOCK);
-  pollfd one{bell, POLLIN, 0};
-  const auto began = std::chrono::steady_clock::now();
-  EXPECT_EQ(poll(&one, 1, 1100), 0);
-  const auto waited = std::chrono::steady_clock::now() - began;
-  EXPECT_GE(waited, std::chrono::milliseconds(1100));
-  EXPECT_LT(waited, std::chrono::milliseconds(3000));
-  eventfd_write(bell, 1);
-  EXPECT_EQ(poll(&one, 1, -1), 1);
-  close(bell);
-  const int wire = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
-  pollfd full{wire, POLLOUT, 0};
-  EXPECT_EQ(poll(&full, 1, -1), 1);
-  close(wire);
-}
-
-TEST_F(PacketSocketTest, TheInterfaceGetsItsMtuAndPromiscuousModeBack) {
+TEST_F(KernelInterfaceTest, TheInterfaceGetsItsMtuAndPromiscuousModeBack) {
   for (const char* driver : {"net_af_packet7", "net_af_xdp7"}) {
     {
       auto port = Port::open(on(std::string(driver) + ",iface=x0"), {}, 1);
@@ -91,7 +48,7 @@ TEST_F(PacketSocketTest, TheInterfaceGetsItsMtuAndPromiscuousModeBack) {
   }
 }
 
-TEST_F(PacketSocketTest, ARenamedInterfaceGetsThemBackToo) {
+TEST_F(KernelInterfaceTest, ARenamedInterfaceGetsThemBackToo) {
   for (const char* driver : {"net_af_packet7", "net_af_xdp7"}) {
     {
       auto port = Port::open(on(std::string(driver) + ",iface=x0"), {}, 1);
@@ -104,7 +61,7 @@ TEST_F(PacketSocketTest, ARenamedInterfaceGetsThemBackToo) {
   }
 }
 
-TEST_F(PacketSocketTest, WhatTheAdministratorSetMeanwhileOrBeforeStays) {
+TEST_F(KernelInterfaceTest, WhatTheAdministratorSetMeanwhileOrBeforeStays) {
   ASSERT_EQ(space_.run("ip link set x0 promisc on"), 0);
   {
     auto port = Port::open(on("net_af_packet7,iface=x0"), {}, 1);
@@ -115,8 +72,8 @@ TEST_F(PacketSocketTest, WhatTheAdministratorSetMeanwhileOrBeforeStays) {
   EXPECT_NE(link().find("PROMISC"), std::string::npos) << link();
 }
 
-// The driver's sockets stay bound to the number of the one that was deleted.
-TEST_F(PacketSocketTest, AnotherInterfaceOfTheSameNameIsNotThePorts) {
+// The port's sockets stay bound to the number of the one that was deleted.
+TEST_F(KernelInterfaceTest, AnotherInterfaceOfTheSameNameIsNotThePorts) {
   for (const char* driver : {"net_af_packet7", "net_af_xdp7"}) {
     ASSERT_EQ(space_.run("ip link set x1 up"), 0);
     auto port = Port::open(on(std::string(driver) + ",iface=x0"), {}, 1);
@@ -135,8 +92,7 @@ TEST_F(PacketSocketTest, AnotherInterfaceOfTheSameNameIsNotThePorts) {
   }
 }
 
-// Above the 1,518 bytes that DPDK's driver says it takes, too.
-TEST_F(PacketSocketTest, AnMtuAboveTheInterfacesOwnIsSetAndPutBack) {
+TEST_F(KernelInterfaceTest, AnMtuAboveTheInterfacesOwnIsSetAndPutBack) {
   ASSERT_EQ(space_.run("ip link set x0 mtu 1500"), 0);
   MemoryOptions memory;
   memory.frame_bytes = 9216;
@@ -150,7 +106,7 @@ TEST_F(PacketSocketTest, AnMtuAboveTheInterfacesOwnIsSetAndPutBack) {
 }
 
 // A veth whose other end has an XDP program takes no frame that is larger than a page.
-TEST_F(PacketSocketTest, AnMtuThatTheDeviceRefusesIsAnError) {
+TEST_F(KernelInterfaceTest, AnMtuThatTheDeviceRefusesIsAnError) {
   ASSERT_EQ(space_.run("ip link set x1 mtu 1500 up && ip link set x0 mtu 1500"), 0);
   const auto xdp = Port::open(on("net_af_xdp7,iface=x0"), {}, 1);
   ASSERT_TRUE(xdp) << xdp.error().message;

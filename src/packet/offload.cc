@@ -1,0 +1,263 @@
+#include "packet/offload.h"
+
+#include <cstring>
+
+#include "packet/checksum.h"
+#include "packet/headers.h"
+#include "packet/ipv6_length.h"
+
+namespace sluice::packet {
+namespace {
+
+constexpr std::size_t tcp_checksum_offset = 16;
+constexpr std::size_t udp_checksum_offset = 6;
+constexpr std::size_t sctp_checksum_offset = 8;
+constexpr std::size_t sctp_header_bytes = 12;
+constexpr std::uint8_t tcp_cwr = 0x80;
+
+struct Extensions {
+  std::uint8_t protocol;
+  std::size_t transport;
+  bool routed = false;
+};
+
+std::optional<Extensions> skip_extensions(const std::uint8_t* frame, std::size_t at, std::size_t end,
+                                          std::uint8_t next) {
+  bool routed = false;
+  for (unsigned count = 0; is_ipv6_extension(next); ++count) {
+    if (count == most_ipv6_extensions || at + sizeof(Ipv6Fragment) > end || next == protocol_fragment) {
+      return std::nullopt;
+    }
+    routed = routed || next == protocol_routing;
+    const auto& extension = header_at<Ipv6Extension>(frame, at);
+    next = extension.next_header;
+    at += (extension.length + std::size_t{1}) * 8;
+  }
+  return at <= end ? std::optional<Extensions>({next, at, routed}) : std::nullopt;
+}
+
+std::optional<HeaderPlaces> find_ipv4(const std::uint8_t* frame, std::size_t length, std::size_t at) {
+  if (at + sizeof(Ipv4Header) > length) {
+    return std::nullopt;
+  }
+  const auto& ip = header_at<Ipv4Header>(frame, at);
+  const std::size_t header = (ip.version_ihl & 0x0fU) * std::size_t{4};
+  const std::size_t total = be16(ip.total_length);
+  const bool fragment = (be16(ip.fragment) & (ipv4_fragment_offset | ipv4_more_fragments)) != 0;
+  if (ip.version_ihl >> 4 != 4 || header < sizeof(Ipv4Header) || total < header || at + total > length || fragment) {
+    return std::nullopt;
+  }
+  return HeaderPlaces{4, ip.protocol, false, at, at + header, at + total};
+}
+
+std::optional<HeaderPlaces> find_ipv6(const std::uint8_t* frame, std::size_t length, std::size_t at) {
+  if (at + sizeof(Ipv6Header) > length) {
+    return std::nullopt;
+  }
+  const auto& ip = header_at<Ipv6Header>(frame, at);
+  const std::size_t end = at + ipv6_length(ip, length - at);
+  if ((be32(ip.version_class_flow) >> 28) != 6 || end > length) {
+    return std::nullopt;
+  }
+  const auto behind = skip_extensions(frame, at + sizeof(Ipv6Header), end, ip.next_header);
+  if (!behind) {
+    return std::nullopt;
+  }
+  return HeaderPlaces{6, behind->protocol, behind->routed, at, behind->transport, end};
+}
+
+std::uint64_t pseudo_header_sum(const std::uint8_t* frame, const HeaderPlaces& places) {
+  const std::size_t bytes = places.end - places.transport;
+  std::uint64_t sum = be16(places.protocol);
+  if (places.family == 4) {
+    const auto& ip = header_at<Ipv4Header>(frame, places.network);
+    return sum + std::uint64_t{ip.source} + ip.destination + be16(static_cast<std::uint16_t>(bytes));
+  }
+  const auto& ip = header_at<Ipv6Header>(frame, places.network);
+  sum += be32(static_cast<std::uint32_t>(bytes));
+  return partial_sum(ip.source, sizeof ip.source + sizeof ip.destination, sum);
+}
+
+// RFC 9260, appendix A: reflected, and stored with its lowest byte first.
+std::uint32_t crc32c(const std::uint8_t* bytes, std::size_t length) {
+  static constexpr auto table = [] {
+    struct Table {
+      std::uint32_t of[256];
+    } made{};
+    for (std::uint32_t i = 0; i < 256; ++i) {
+      std::uint32_t value = i;
+      for (int bit = 0; bit < 8; ++bit) value = (value >> 1) ^ ((value & 1) != 0 ? 0x82f63b78U : 0);
+      made.of[i] = value;
+    }
+    return made;
+  }();
+  std::uint32_t crc = 0xffffffff;
+  for (std::size_t i = 0; i < length; ++i) crc = (crc >> 8) ^ table.of[(crc ^ bytes[i]) & 0xff];
+  return ~crc;
+}
+
+void finish_sctp(std::uint8_t* packet, std::size_t length) {
+  std::memset(packet + sctp_checksum_offset, 0, sizeof(std::uint32_t));
+  const std::uint32_t crc = crc32c(packet, length);
+  std::memcpy(packet + sctp_checksum_offset, &crc, sizeof crc);
+}
+
+// Of TCP and UDP a sum of 0 goes out as 0xffff, which is the same to who checks it: to UDP 0 means that there is none
+// (RFC 768), and Linux does the same for all.
+std::uint16_t never_zero(std::uint16_t checksum) {
+  return checksum == 0 ? std::uint16_t{0xffff} : checksum;
+}
+
+}  // namespace
+
+std::optional<HeaderPlaces> find_headers(const std::uint8_t* frame, std::size_t length) {
+  if (length < sizeof(EthernetHeader)) {
+    return std::nullopt;
+  }
+  std::uint16_t type = be16(header_at<EthernetHeader>(frame, 0).ethertype);
+  std::size_t at = sizeof(EthernetHeader);
+  for (unsigned tags = 0; is_vlan_tag(type); ++tags, at += sizeof(VlanHeader)) {
+    if (tags == most_vlan_tags || at + sizeof(VlanHeader) > length) {
+      return std::nullopt;
+    }
+    type = be16(header_at<VlanHeader>(frame, at).ethertype);
+  }
+  switch (type) {
+    case ethertype_ipv4:
+      return find_ipv4(frame, length, at);
+    case ethertype_ipv6:
+      return find_ipv6(frame, length, at);
+    default:
+      return std::nullopt;
+  }
+}
+
+bool finish_checksum(std::uint8_t* frame, std::size_t length, std::size_t start, std::size_t offset) {
+  if (start > length || offset + sizeof(std::uint16_t) > length - start) {
+    return false;
+  }
+  if (offset == sctp_checksum_offset && length - start >= sctp_header_bytes) {
+    const auto places = find_headers(frame, length);
+    if (places && places->protocol == protocol_sctp && places->transport == start) {
+      finish_sctp(frame + start, length - start);
+      return true;
+    }
+  }
+  const std::uint16_t checksum = never_zero(internet_checksum(frame + start, length - start));
+  std::memcpy(frame + start + offset, &checksum, sizeof checksum);
+  return true;
+}
+
+bool finish_marked_checksum(std::uint8_t* frame, std::size_t length) {
+  const auto places = find_headers(frame, length);
+  if (!places || places->routed) {
+    return false;
+  }
+  const std::size_t bytes = places->end - places->transport;
+  std::size_t offset = tcp_checksum_offset;
+  std::size_t least = sizeof(TcpHeader);
+  switch (places->protocol) {
+    case protocol_tcp:
+      break;
+    case protocol_udp:
+      offset = udp_checksum_offset;
+      least = sizeof(UdpHeader);
+      break;
+    case protocol_sctp: {
+      std::uint32_t crc = 0;
+      if (bytes < sctp_header_bytes) {
+        return false;
+      }
+      std::memcpy(&crc, frame + places->transport + sctp_checksum_offset, sizeof crc);
+      if (crc == 0) {
+        finish_sctp(frame + places->transport, bytes);
+      }
+      return crc == 0;
+    }
+    default:
+      return false;
+  }
+  if (bytes < least) {
+    return false;
+  }
+  std::uint16_t there;
+  std::memcpy(&there, frame + places->transport + offset, sizeof there);
+  return there == fold_sum(pseudo_header_sum(frame, *places)) &&
+         finish_checksum(frame, places->end, places->transport, offset);
+}
+
+bool Segmenter::begin(const std::uint8_t* frame, std::size_t length, Segmentation kind, std::size_t payload_bytes,
+                      std::size_t checksum_start) {
+  at_ = end_ = 0;
+  const auto places = find_headers(frame, length);
+  const std::uint8_t protocol = kind == Segmentation::tcp ? protocol_tcp : protocol_udp;
+  const std::size_t least = kind == Segmentation::tcp ? sizeof(TcpHeader) : sizeof(UdpHeader);
+  if (!places || places->protocol != protocol || places->transport != checksum_start || payload_bytes == 0 ||
+      places->transport + least > places->end) {
+    return false;
+  }
+  std::size_t header = least;
+  if (kind == Segmentation::tcp) {
+    header = (header_at<TcpHeader>(frame, places->transport).data_offset >> 4) * std::size_t{4};
+  }
+  if (header < least || places->transport + header >= places->end) {
+    return false;
+  }
+  frame_ = frame;
+  places_ = *places;
+  kind_ = kind;
+  headers_ = places_.transport + header;
+  payload_bytes_ = payload_bytes;
+  at_ = headers_;
+  end_ = places_.end;
+  index_ = 0;
+  return true;
+}
+
+void Segmenter::write_network(std::uint8_t* to, std::size_t payload) const {
+  const std::size_t packet = headers_ - places_.network + payload;
+  if (places_.family == 6) {
+    header_at<Ipv6Header>(to, places_.network).payload_length =
+        be16(static_cast<std::uint16_t>(packet - sizeof(Ipv6Header)));
+    return;
+  }
+  auto& ip = header_at<Ipv4Header>(to, places_.network);
+  ip.total_length = be16(static_cast<std::uint16_t>(packet));
+  ip.id = be16(static_cast<std::uint16_t>(be16(ip.id) + index_));
+  ip.checksum = ipv4_header_checksum(ip);
+}
+
+// The pseudo-header's sum is in the checksum's place, made with the length of the whole: so an IPv6 routing header,
+// whose last destination it has, needs no look.
+void Segmenter::write_transport(std::uint8_t* to, std::size_t payload) const {
+  std::uint8_t* const segment = to + places_.transport;
+  const std::size_t bytes = headers_ - places_.transport + payload;
+  std::size_t offset = udp_checksum_offset;
+  if (kind_ == Segmentation::udp) {
+    header_at<UdpHeader>(segment, 0).length = be16(static_cast<std::uint16_t>(bytes));
+  } else {
+    offset = tcp_checksum_offset;
+    auto& tcp = header_at<TcpHeader>(segment, 0);
+    tcp.sequence = be32(static_cast<std::uint32_t>(be32(tcp.sequence) + (at_ - headers_)));
+    const bool last = at_ + payload == end_;
+    const unsigned gone = (last ? 0U : tcp_fin | tcp_psh) | (index_ == 0 ? 0U : tcp_cwr);
+    tcp.flags = static_cast<std::uint8_t>(tcp.flags & ~gone);
+  }
+  const auto whole = static_cast<std::uint16_t>(places_.end - places_.transport);
+  const std::uint64_t other_length =
+      std::uint64_t{static_cast<std::uint16_t>(~be16(whole))} + be16(static_cast<std::uint16_t>(bytes));
+  const std::uint16_t checksum = never_zero(finish_sum(partial_sum(segment, bytes, other_length)));
+  std::memcpy(segment + offset, &checksum, sizeof checksum);
+}
+
+void Segmenter::write_next(std::uint8_t* to) {
+  const std::size_t payload = next_payload();
+  std::memcpy(to, frame_, headers_);
+  std::memcpy(to + headers_, frame_ + at_, payload);
+  write_network(to, payload);
+  write_transport(to, payload);
+  at_ += payload;
+  ++index_;
+}
+
+}  // namespace sluice::packet
