@@ -66,6 +66,7 @@ std::string stats_report(const Snapshot& s) {
   }
   out += fmt::format("in flight    {}\n", sum.in_flight);
   for (const control::IcmpErrorSnapshot& error : s.icmp_errors) {
+    if (error.frames == 0) continue;
     out += fmt::format("answered     {} by an ICMP error or an RST: {}\n", error.frames, error.reason);
   }
   for (const control::FigureSnapshot& figure : s.figures) {

@@ -21,11 +21,10 @@ std::string acl_sets_report(const std::vector<control::AclSetRow>& sets);
 std::string streams_report(const control::StreamTable& table);
 std::string neighbours_report(const std::vector<control::NeighbourRow>& neighbours);
 
-// One screen of top: rates between two snapshots (`before` null: since start).
-struct TopStyle {
-  bool color = false;
-  unsigned width = 0;  // lines are cut to this many columns; 0: not
-};
-std::string top_report(const control::Snapshot& now, const control::Snapshot* before, const TopStyle& style);
+class Rates;  // top_rates.h
+// What top says of the gateway as a whole, a line each; one fact from the next by three spaces.
+std::string top_head(const control::Snapshot& now, const Rates& rates);
+// A report of top for pipes and files: rates between two snapshots (`before` null: since start).
+std::string top_report(const control::Snapshot& now, const control::Snapshot* before);
 
 }  // namespace sluice::cli

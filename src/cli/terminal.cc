@@ -5,24 +5,34 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
+#include <cstring>
 
 namespace sluice::cli {
 namespace {
 
-volatile std::sig_atomic_t interrupted = 0;
+volatile std::sig_atomic_t interrupted = 0, suspended = 0, resized = 0;
 
-void interrupt(int) {
-  interrupted = 1;
+void note(int signal) {
+  switch (signal) {
+    case SIGTSTP:
+      suspended = 1;
+      break;
+    case SIGWINCH:
+      resized = 1;
+      break;
+    default:
+      interrupted = 1;
+  }
 }
 
 void catch_signals(void (*handler)(int)) {
   struct sigaction action {};
   action.sa_handler = handler;
-  sigaction(SIGINT, &action, nullptr);
-  sigaction(SIGTERM, &action, nullptr);
-  sigaction(SIGQUIT, &action, nullptr);
+  for (const int signal : {SIGINT, SIGTERM, SIGQUIT, SIGTSTP, SIGWINCH}) sigaction(signal, &action, nullptr);
 }
 
 winsize size() {
@@ -36,11 +46,32 @@ void write_out(const std::string& text) {
   std::fflush(stdout);
 }
 
+// What follows an ESC: of an arrow, "[A"; of Alt with a key, that key.
+void pass_over_sequence() {
+  const auto next = [] {
+    pollfd input{STDIN_FILENO, POLLIN, 0};
+    char byte = 0;
+    return ::poll(&input, 1, 0) > 0 && read(STDIN_FILENO, &byte, 1) == 1 ? byte : '\0';
+  };
+  const char first = next();
+  if (first != '[' && first != 'O') return;
+  for (char byte = next(); byte != '\0' && (byte < '@' || byte > '~');) byte = next();
+}
+
 }  // namespace
 
 Terminal::Terminal() {
-  catch_signals(interrupt);
+  catch_signals(note);
   keys_ = isatty(STDIN_FILENO) != 0 && tcgetattr(STDIN_FILENO, &before_) == 0;
+  take();
+}
+
+Terminal::~Terminal() {
+  give_back();
+  catch_signals(SIG_DFL);
+}
+
+void Terminal::take() {
   if (keys_) {
     termios raw = before_;
     raw.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO);
@@ -49,18 +80,27 @@ Terminal::Terminal() {
   write_out("\x1b[?1049h\x1b[?25l");
 }
 
-Terminal::~Terminal() {
+void Terminal::give_back() {
   write_out("\x1b[?25h\x1b[?1049l");
   if (keys_) tcsetattr(STDIN_FILENO, TCSANOW, &before_);
-  catch_signals(SIG_DFL);
 }
 
 bool Terminal::is_terminal() {
-  return isatty(STDOUT_FILENO) != 0;
+  const char* const kind = std::getenv("TERM");
+  return isatty(STDOUT_FILENO) != 0 && kind != nullptr && *kind != '\0' && std::strcmp(kind, "dumb") != 0;
+}
+
+bool Terminal::has_colors() {
+  const char* const none = std::getenv("NO_COLOR");
+  return is_terminal() && (none == nullptr || *none == '\0');
 }
 
 unsigned Terminal::width() const {
   return size().ws_col;
+}
+
+unsigned Terminal::height() const {
+  return size().ws_row;
 }
 
 void Terminal::draw(const std::string& text) {
@@ -75,18 +115,33 @@ void Terminal::draw(const std::string& text) {
   write_out(out + "\x1b[J");
 }
 
-bool Terminal::wait(std::chrono::milliseconds time) {
+Terminal::Input Terminal::wait(std::chrono::milliseconds time) {
   using Clock = std::chrono::steady_clock;
   const auto until = Clock::now() + time;
   while (interrupted == 0) {
+    if (suspended != 0) {
+      suspended = 0;
+      give_back();
+      raise(SIGSTOP);
+      take();
+      return {Event::changed};
+    }
+    if (resized != 0) {
+      resized = 0;
+      return {Event::changed};
+    }
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - Clock::now());
-    if (left.count() <= 0) return true;
+    if (left.count() <= 0) return {Event::time};
     pollfd input{keys_ ? STDIN_FILENO : -1, POLLIN, 0};
     if (::poll(&input, 1, static_cast<int>(left.count())) <= 0) continue;
     char key = 0;
-    if (read(STDIN_FILENO, &key, 1) <= 0 || key == 'q' || key == 'Q' || key == '\x03') return false;
+    const ssize_t count = read(STDIN_FILENO, &key, 1);
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0 || key == 'q' || key == 'Q' || key == '\x03') break;
+    if (key != '\x1b') return {Event::key, key};
+    pass_over_sequence();
   }
-  return false;
+  return {Event::end};
 }
 
 }  // namespace sluice::cli

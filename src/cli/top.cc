@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <memory>
@@ -9,6 +10,7 @@
 #include "cli/commands.h"
 #include "cli/report.h"
 #include "cli/terminal.h"
+#include "cli/top_view.h"
 #include "control/snapshot_json.h"
 
 namespace sluice::cli {
@@ -39,7 +41,7 @@ int print_reports(const control::ApiClient& client, std::chrono::milliseconds in
     std::this_thread::sleep_for(interval);
     auto now = fetch(client);
     if (!now) return fail(now.error());
-    std::fputs((top_report(*now, &*before, {}) + (once ? "" : "\n")).c_str(), stdout);
+    std::fputs((top_report(*now, &*before) + (once ? "" : "\n")).c_str(), stdout);
     if (std::fflush(stdout) != 0 || once) return std::ferror(stdout) != 0 ? 1 : 0;
     before = std::move(now);
   }
@@ -51,17 +53,29 @@ int show(const control::ApiClient& client, std::chrono::milliseconds interval) {
   auto now = fetch(client);
   if (!now) return fail(now.error());
   std::optional<Snapshot> before;
+  TopView view(Terminal::has_colors());
   Terminal terminal;
-  do {
-    if (now) {
-      terminal.draw(top_report(*now, before ? &*before : nullptr, {true, terminal.width()}) + "\nq quits\n");
-      before = std::move(*now);
-    } else {
-      terminal.draw(now.error().message + "\n\ntrying again; q quits\n");
-    }
-    if (!terminal.wait(interval)) return 0;
+  while (true) {
+    const auto draw = [&] {
+      const unsigned width = terminal.width();
+      const unsigned height = terminal.height();
+      terminal.draw(now ? view.draw(*now, before ? &*before : nullptr, width, height)
+                        : view.draw(now.error().message, width, height));
+    };
+    draw();
+    const auto next = std::chrono::steady_clock::now() + interval;
+    Terminal::Input input;
+    do {
+      const auto left = std::chrono::ceil<std::chrono::milliseconds>(next - std::chrono::steady_clock::now());
+      input = terminal.wait(std::max(left, std::chrono::milliseconds(0)));
+      if (input.event == Terminal::Event::end) return 0;
+      if (input.event == Terminal::Event::key) view.press(input.key);
+      if (input.event != Terminal::Event::time) draw();
+    } while (input.event != Terminal::Event::time);
+    if (view.paused()) continue;
+    if (now) before = std::move(*now);
     now = fetch(client);
-  } while (true);
+  }
 }
 
 int run(const ApiPlace& api, const TopOptions& options) {
@@ -87,7 +101,12 @@ void add_top(CLI::App& app, int& status) {
   command->add_option("--interval", options->interval, "time between reports")
       ->type_name("DURATION")
       ->capture_default_str();
-  command->footer("q ends it. When standard output is not a terminal, it prints one report after another.");
+  command->footer(
+      "On a terminal: 1 to 6 choose what is shown, s sorts, r reverses, p pauses, ? lists the keys, q ends it. "
+      "NO_COLOR\n"
+      "in the environment keeps colours away. When standard output is no terminal, or TERM is dumb, it prints one "
+      "report\n"
+      "after another.");
   command->callback([=, &status] { status = run(*api, *options); });
 }
 

@@ -154,10 +154,13 @@ Expected<SetChange> read_set_change(const std::string& body) {
   return change;
 }
 
-nlohmann::json health(const Snapshot& snapshot) {
-  const std::string why = ailments(snapshot);
-  if (why.empty()) return {{"status", "ok"}};
-  return {{"status", "degraded"}, {"why", why}};
+// `well` and `ill`: the two words for the status.
+nlohmann::json health(const Snapshot& snapshot, const char* well, const char* ill) {
+  const std::vector<Ailment> found = find_ailments(snapshot);
+  if (found.empty()) return {{"status", well}};
+  nlohmann::json all = nlohmann::json::array();
+  for (const Ailment& one : found) all.push_back({{"name", one.check}, {"what", one.what}, {"do", one.remedy}});
+  return {{"status", ill}, {"why", ailments(snapshot)}, {"ailments", std::move(all)}};
 }
 
 using Body = std::vector<char, media::WipingAllocator<char>>;
@@ -402,7 +405,13 @@ class HttpApi final : public Api {
     get("/metrics", [this](const auto&, auto& response) {
       response.set_content(metrics_text(source_.snapshot()), std::string(metrics_content_type));
     });
-    get("/healthz", [this](const auto&, auto& response) { answer_json(response, health(source_.snapshot())); });
+    get("/healthz",
+        [this](const auto&, auto& response) { answer_json(response, health(source_.snapshot(), "ok", "degraded")); });
+    get("/readyz", [this](const auto&, auto& response) {
+      const nlohmann::json answer = health(source_.snapshot(), "ready", "not ready");
+      if (answer.contains("why")) response.status = 503;
+      answer_json(response, answer);
+    });
     // What a client asks first: it needs nobody, and so tells a gateway that is busy from one that stands still.
     get_at_once("/api/v1/socket", [this](const auto&, auto& response) {
       answer_json(response, nlohmann::json{{"socket", socket_path_}, {"read_only", options_.read_only}});

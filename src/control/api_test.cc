@@ -405,29 +405,46 @@ TEST_F(ApiTest, UnknownPathsAndMethodsNameTheKnownOnes) {
   EXPECT_FALSE(source_.stopped);
 }
 
+// The sample's ailments, but for that of a GPU.
+void heal(Snapshot& snapshot) {
+  snapshot.forwarding_off.clear();
+  snapshot.rtsp_ailment.clear();
+  snapshot.output_troubles.clear();
+  snapshot.ports[0].twin_unaddressed = false;
+  snapshot.ports[1].link_up = true;
+}
+
 TEST_F(ApiTest, HealthSaysWhatIsWrong) {
-  source_.value.forwarding_off.clear();
-  source_.value.rtsp_ailment.clear();
-  EXPECT_EQ(*get("/healthz"), "{\"status\":\"degraded\",\"why\":\"device cuda:0 is down\"}\n");
-  const auto degraded = [](const std::string& why) { return R"({"status":"degraded","why":")" + why + "\"}\n"; };
+  heal(source_.value);
+  EXPECT_EQ(nlohmann::json::parse(*get("/healthz")), nlohmann::json::parse(R"({"status": "degraded",
+    "why": "device cuda:0 is down", "ailments": [{"name": "device_down", "what": "device cuda:0 is down", "do": ""}]})"));
+  const auto why = [&] { return nlohmann::json::parse(*get("/healthz"))["why"].get<std::string>(); };
   source_.value.devices[1].state = "up";
   EXPECT_EQ(*get("/healthz"), "{\"status\":\"ok\"}\n");
-  source_.value.forwarding_off = "IPv4 forwarding is off on twin0 (sysctl -w net.ipv4.ip_forward=1)";
-  EXPECT_EQ(*get("/healthz"), degraded("kernel: " + source_.value.forwarding_off));
-  source_.value.forwarding_off.clear();
-  source_.value.rtsp_ailment = "rtsp: a rule is missing";
-  EXPECT_EQ(*get("/healthz"), degraded("rtsp: a rule is missing"));
-  source_.value.rtsp_ailment.clear();
   source_.value.ports[0].twin_down = true;
-  EXPECT_EQ(*get("/healthz"), degraded("port left: its twin twin0 is down (ip link set twin0 up)"));
+  EXPECT_EQ(why(), "port left: its twin twin0 is down (ip link set twin0 up)");
   source_.value.ports[0].twin_deleted = true;
-  EXPECT_EQ(*get("/healthz"), degraded("port left: its twin twin0 was deleted (restart sluice)"));
+  EXPECT_EQ(why(), "port left: its twin twin0 was deleted (restart sluice)");
   source_.value.ports[0].interface_deleted = source_.value.ports[1].interface_deleted = true;
   source_.value.conserved = false;
   source_.value.devices[1].state = "down";
-  EXPECT_EQ(*get("/healthz"), degraded("device cuda:0 is down, port left: its twin twin0 was deleted (restart sluice), "
-                                       "port left: its interface was deleted (restart sluice), port right: its "
-                                       "interface was deleted (restart sluice), counters do not add up"));
+  EXPECT_EQ(why(),
+            "device cuda:0 is down, port left: its interface was deleted (restart sluice), port right: its "
+            "interface was deleted (restart sluice), port left: its twin twin0 was deleted (restart sluice), "
+            "counters do not add up");
+}
+
+TEST_F(ApiTest, ReadinessIsAStatusForLoadBalancers) {
+  const std::string request = "GET /readyz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n";
+  std::string answer = raw(request);
+  EXPECT_TRUE(answer.starts_with("HTTP/1.1 503")) << answer;
+  EXPECT_NE(answer.find("\"status\":\"not ready\""), std::string::npos) << answer;
+  EXPECT_NE(answer.find("\"why\":\"device cuda:0 is down, "), std::string::npos) << answer;
+  heal(source_.value);
+  source_.value.devices[1].state = "up";
+  answer = raw(request);
+  EXPECT_TRUE(answer.starts_with("HTTP/1.1 200")) << answer;
+  EXPECT_TRUE(answer.ends_with("{\"status\":\"ready\"}\n")) << answer;
 }
 
 TEST_F(ApiTest, AnAddressThatIsTakenIsFoundBeforeAnythingElse) {

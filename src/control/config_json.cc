@@ -48,12 +48,17 @@ ordered_json memory_json(const port::MemoryOptions& memory) {
 }
 
 ordered_json port_json(const port::PortOptions& port) {
+  ordered_json addresses = ordered_json::array();
+  for (const port::InterfaceAddress& address : port.addresses) addresses.push_back(address.str());
   return {{"name", port.name},
           {"device", port.device},
           {"queues", port.queues},
           {"lanes", port.lane_count()},
           {"mtu", port.mtu},
           {"twin", port.twin},
+          {"address", addresses},
+          {"persistent", port.persistent},
+          {"unnumbered", port.unnumbered},
           {"peer", port.peer},
           {"descriptors", port.descriptors},
           {"promiscuous", port.promiscuous}};

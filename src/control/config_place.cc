@@ -60,7 +60,8 @@ unsigned line_in_port(Settings root, const std::string& line) {
   for (Settings& section : root.sections("port")) {
     if (const std::string twin = section.text("twin", ""); names(line, twin)) return section.line("twin");
     if (port.empty() || section.text("name", "") != port) continue;
-    for (const char* key : {"name", "mtu", "queues", "lanes", "twin", "peer", "descriptors", "promiscuous"}) {
+    for (const char* key : {"name", "mtu", "queues", "lanes", "twin", "address", "persistent", "unnumbered", "peer",
+                            "descriptors", "promiscuous"}) {
       const bool named = line.find("'" + port + "' " + key + " ") != std::string::npos ||
                          line.find(std::string(key) + " = ") != std::string::npos;
       if (section.has(key) && named) return section.line(key);

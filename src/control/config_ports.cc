@@ -23,6 +23,60 @@ bool valid_interface(const std::string& name) {
                       [](unsigned char c) { return c <= ' ' || c == '/' || c == ':' || c == '%' || c > '~'; });
 }
 
+// Why an interface cannot have it; empty: it can.
+std::string why_not_address(const port::InterfaceAddress& address) {
+  const packet::IpAddress& host = address.address;
+  const unsigned bits = host.bits();
+  const packet::IpPrefix network = packet::IpPrefix::of(host, address.length);
+  const auto is_in = [&](const char* prefix) { return packet::IpPrefix::parse(prefix)->contains(host); };
+  if (address.length == 0) return "the prefix is that of all addresses";
+  if (is_in(host.family == 4 ? "127.0.0.0/8" : "::1/128")) return "is a loopback address";
+  if (is_in(host.family == 4 ? "224.0.0.0/3" : "ff00::/8")) return "is no host's";
+  if (is_in(host.family == 4 ? "0.0.0.0/8" : "::/128")) return "is no host's";
+  if (host.family == 4 && address.length < bits - 1) {
+    const std::uint32_t broadcast = network.address.v4_host_order() | (0xFFFFFFFFU >> address.length);
+    if (host == network.address) return "is the network itself, no host in it";
+    if (host.v4_host_order() == broadcast) return "is the broadcast address of its network";
+  }
+  return {};
+}
+
+// "10.1.0.1/24": unlike a prefix's, its host bits are set.
+Expected<port::InterfaceAddress> read_address(const std::string& text) {
+  const std::size_t slash = text.find('/');
+  const auto address = packet::IpAddress::parse(text.substr(0, slash));
+  if (!address) return make_error(address.error().message);
+  if (slash == std::string::npos) {
+    return make_error("has no length: write \"" + text + (address->family == 4 ? "/24" : "/64") + "\", or what it is");
+  }
+  const auto network = packet::IpPrefix::parse((address->family == 4 ? "0.0.0.0" : "::") + text.substr(slash));
+  if (!network) return make_error("allowed is a length from 1 to " + std::to_string(address->bits()));
+  const port::InterfaceAddress result{*address, network->length};
+  if (const std::string why = why_not_address(result); !why.empty()) return make_error(why);
+  return result;
+}
+
+// What the host's side of a port is to be, besides its name.
+void read_twin(Settings& section, port::PortOptions& port) {
+  for (const std::string& text : section.texts("address")) {
+    const auto address = read_address(text);
+    if (!address) {
+      section.error("address", "\"" + text + "\": " + address.error().message);
+    } else if (std::ranges::find(port.addresses, *address) != port.addresses.end()) {
+      section.error("address", "\"" + text + "\" is there twice");
+    } else {
+      port.addresses.push_back(*address);
+    }
+  }
+  port.persistent = section.boolean("persistent", port.persistent);
+  port.unnumbered = section.boolean("unnumbered", port.unnumbered);
+  for (const char* key : {"address", "persistent", "unnumbered"}) {
+    if (port.twin.empty() && section.has(key))
+      section.error(key, "is about a twin: name one, such as twin = \"sl-lan\"");
+  }
+  if (port.unnumbered && !port.addresses.empty()) section.error("unnumbered", "and there is an address: leave one out");
+}
+
 port::PortOptions read_port(Settings& section) {
   port::PortOptions port;
   port.name = section.required_text("name");
@@ -44,6 +98,7 @@ port::PortOptions read_port(Settings& section) {
   } else if (!port.twin.empty() && port::device_argument(port.device, "iface") == port.twin) {
     section.error("twin", "is the interface that the port itself uses: give the twin a name of its own");
   }
+  read_twin(section, port);
   port.peer = section.text("peer", port.peer);
   port.descriptors = static_cast<unsigned>(section.integer("descriptors", port.descriptors, 64, 32768));
   port.promiscuous = section.boolean("promiscuous", port.promiscuous);
@@ -83,6 +138,15 @@ void read_ports(Settings& root, std::vector<port::PortOptions>& ports) {
     };
     if (const auto* other = same(ports, i, [](const auto& p) { return p.name; })) {
       section.error("name", where(*other) + "names of ports are unique");
+    }
+    for (const port::InterfaceAddress& address : ports[i].addresses) {
+      const auto has_it = [&](const port::PortOptions& other) {
+        return std::ranges::any_of(other.addresses, [&](const auto& own) { return own.address == address.address; });
+      };
+      const auto end = ports.begin() + static_cast<std::ptrdiff_t>(i);
+      if (const auto other = std::find_if(ports.begin(), end, has_it); other != end) {
+        section.error("address", where(*other) + address.address.str() + " is one port's");
+      }
     }
     if (const auto* other = same(ports, i, [](const auto& p) { return p.twin; })) {
       section.error("twin", where(*other) + "each port has a twin of its own");

@@ -57,9 +57,29 @@ TEST(Config, EachMistakeOfAPortIsOneLine) {
       {base + "descriptors = 63\n", "r.toml:5: [[port]] descriptors = 63: allowed is a whole number from 64 to 32768"},
       {base + "promiscuous = 1\n", "r.toml:5: [[port]] promiscuous = 1: allowed is true or false"},
       {base + "speed = 1\n",
-       "r.toml:5: [[port]] speed = 1: unknown key; known are name, device, queues, lanes, mtu, twin, peer, "
-       "descriptors, "
-       "promiscuous"},
+       "r.toml:5: [[port]] speed = 1: unknown key; known are name, device, queues, lanes, mtu, twin, "
+       "address, persistent, unnumbered, peer, descriptors, promiscuous"},
+      {base + "address = [\"10.0.0.1/24\"]\n",
+       "r.toml:5: [[port]] address = [ \"10.0.0.1/24\" ]: is about a twin: name one, such as twin = \"sl-lan\""},
+      {base + "twin = \"t\"\naddress = [\"10.0.0.1\"]\n",
+       "r.toml:6: [[port]] address = [ \"10.0.0.1\" ]: \"10.0.0.1\": has no length: write \"10.0.0.1/24\", or what it "
+       "is"},
+      {base + "twin = \"t\"\naddress = [\"10.0.0.1/33\"]\n",
+       "r.toml:6: [[port]] address = [ \"10.0.0.1/33\" ]: \"10.0.0.1/33\": allowed is a length from 1 to 32"},
+      {base + "twin = \"t\"\naddress = [\"10.0.0.0/24\"]\n",
+       "r.toml:6: [[port]] address = [ \"10.0.0.0/24\" ]: \"10.0.0.0/24\": is the network itself, no host in it"},
+      {base + "twin = \"t\"\naddress = [\"10.0.0.255/24\"]\n",
+       "r.toml:6: [[port]] address = [ \"10.0.0.255/24\" ]: \"10.0.0.255/24\": is the broadcast address of its "
+       "network"},
+      {base + "twin = \"t\"\naddress = [\"ff02::1/64\"]\n",
+       "r.toml:6: [[port]] address = [ \"ff02::1/64\" ]: \"ff02::1/64\": is no host's"},
+      {base + "twin = \"t\"\naddress = [\"::1/128\"]\n",
+       "r.toml:6: [[port]] address = [ \"::1/128\" ]: \"::1/128\": is a loopback address"},
+      {base + "twin = \"t\"\naddress = [\"10.0.0.1/24\", \"10.0.0.1/24\"]\n",
+       "r.toml:6: [[port]] address = [ \"10.0.0.1/24\", \"10.0.0.1/24\" ]: \"10.0.0.1/24\" is there twice"},
+      {base + "twin = \"t\"\naddress = [\"10.0.0.1/24\"]\nunnumbered = true\n",
+       "r.toml:7: [[port]] unnumbered = true: and there is an address: leave one out"},
+      {base + "twin = \"t\"\npersistent = 1\n", "r.toml:6: [[port]] persistent = 1: allowed is true or false"},
       {device + "\"net_af_packet0,iface=eth1\"\ntwin = \"eth1\"\n",
        "r.toml:5: [[port]] twin = \"eth1\": is the interface that the port itself uses: give the twin a name of its "
        "own"},

@@ -13,12 +13,14 @@
 #include <iterator>
 #include <utility>
 
+#include "base/appended_file.h"
 #include "base/machine.h"
 #include "control/busy_cores.h"
 #include "control/config_json.h"
 #include "control/conversation_notes.h"
 #include "control/function_maker.h"
 #include "control/gateway_snapshot.h"
+#include "control/health.h"
 #include "control/kernel_forwarding.h"
 #include "control/log.h"
 #include "control/netlink/source_rules.h"
@@ -38,6 +40,7 @@ constexpr int tick_ms = 200;
 constexpr std::chrono::seconds between_looks_at_host{1};
 constexpr std::chrono::seconds between_tidyings{1};
 constexpr std::chrono::seconds between_refused_raises{10};
+constexpr std::chrono::seconds between_statuses{5};
 
 // Drawing is for a log that goes to a terminal.
 bool draws_progress(const LogOptions& log) {
@@ -94,6 +97,7 @@ Expected<std::unique_ptr<Gateway>> Gateway::open(Config& config, std::unique_ptr
   Expected<void> step = unless_ended({});
   step = step ? unless_ended(gateway->open_engine(*checked)) : step;
   checked.reset();
+  step = step ? gateway->address_twins() : step;
   step = step ? gateway->open_admission() : step;
   step = step && gateway->routing_ != nullptr ? unless_ended(gateway->open_mirror()) : step;
   step = step ? unless_ended(gateway->open_rtsp_proxy()) : step;
@@ -149,6 +153,15 @@ Expected<void> Gateway::open_engine(engine::Function& checked) {
   return {};
 }
 
+// Before the kernel's tables are read: what follows from addresses is in them then.
+Expected<void> Gateway::address_twins() {
+  ports_ = config_.engine.ports;
+  const auto done = twin_addresses_.apply(ports_);
+  if (!done) return tl::unexpected(done.error());
+  if (!done->empty()) spdlog::info("kernel: {}", *done);
+  return {};
+}
+
 Expected<void> Gateway::open_admission() {
   std::vector<std::string> notes;
   const std::string device = engine_->gpu() != nullptr ? engine_->gpu()->info().name : "cpu";
@@ -171,8 +184,10 @@ Expected<void> Gateway::open_admission() {
 }
 
 engine::TableProgress Gateway::watch_tables() {
-  return
-      [this](std::string_view what, std::size_t done, std::size_t total) { return loading_.step(what, done, total); };
+  return [this](std::string_view what, std::size_t done, std::size_t total) {
+    if (!ready_) notifier_.loading(std::chrono::steady_clock::now(), std::string(what));
+    return loading_.step(what, done, total);
+  };
 }
 
 Expected<void> Gateway::open_mirror() {
@@ -189,7 +204,7 @@ Expected<void> Gateway::open_mirror() {
   look_at_forwarding();
   options.verify_interval = routing_->verify_interval();
   options.progress = [this](std::string_view what, std::size_t count) {
-    return loading_.step("kernel: " + std::string(what), count, 0);
+    return watch_tables()("kernel: " + std::string(what), count, 0);
   };
   auto mirror = NetlinkMirror::open(std::move(options), routing_->table());
   if (!mirror) {
@@ -200,6 +215,7 @@ Expected<void> Gateway::open_mirror() {
     return started;
   }
   look_at_mirror();
+  look_at_twins();
   spdlog::info("kernel: {} routes and {} neighbours mirrored", mirror_stats_.routes, mirror_stats_.neighbours);
   const auto rules = netlink::find_source_rules();
   if (!rules) spdlog::warn("kernel: {}", rules.error().message);
@@ -274,12 +290,16 @@ Expected<void> Gateway::run() {
   const int signal_fd = signalfd(-1, &signals, SFD_NONBLOCK | SFD_CLOEXEC);
   engine_->start();
   spdlog::info("running; end with Ctrl-C");
+  ready_ = true;
+  told_ = notifier_ ? status_text() : "";
+  notifier_.ready(told_);
 
   pollfd fds[3] = {{signal_fd, POLLIN, 0}, {wake_fd_, POLLIN, 0}, {mirror_ ? mirror_->fd() : -1, POLLIN, 0}};
   auto next_tick = std::chrono::steady_clock::now();
   Expected<void> result;
   while (result) {
     poll(fds, 3, tick_ms);
+    tell_manager(std::chrono::steady_clock::now());
     if ((fds[1].revents & POLLIN) != 0 || ends(signal_fd)) {
       left_captures_ = reads_captures_ && !has_read_captures();
       break;
@@ -299,6 +319,7 @@ Expected<void> Gateway::run() {
       }
     }
   }
+  notifier_.stopping();
   loading_.stop();
   close(signal_fd);
   end_rtsp_proxy();  // while its servers can be told
@@ -384,13 +405,19 @@ void Gateway::look_at_mirror() {
 
 void Gateway::look_at_twins() {
   std::vector<HostLog::Twin> twins;
+  std::vector<bool> unaddressed(twin_links_.size());
   for (std::size_t i = 0; i < twin_links_.size(); ++i) {
     // In this order: one that is deleted between the two is not taken for one that is down.
     if (const bool down = twin_links_[i] && !twin_links_[i]->enabled(); twin_links_[i] && !twin_links_[i]->deleted()) {
-      twins.push_back({config_.engine.ports[i].name, engine_->host_path().twin_names()[i], down});
+      const std::string& name = engine_->host_path().twin_names()[i];
+      // Only a router's twins are to be reached.
+      unaddressed[i] = mirror_ && !config_.engine.ports[i].unnumbered && !is_addressed(name);
+      twins.push_back({config_.engine.ports[i].name, name, down, unaddressed[i]});
     }
   }
   host_log_.look(twins);
+  const std::lock_guard lock(mirror_stats_mutex_);
+  twins_unaddressed_ = std::move(unaddressed);
 }
 
 void Gateway::look_at_drops() {
@@ -433,6 +460,28 @@ void Gateway::log_stream_warnings() {
   auto* const streams = engine_->function().media_streams();
   if (streams == nullptr) return;
   for (const std::string& warning : streams->take_warnings()) spdlog::warn("{}", warning);
+}
+
+// For `systemctl status`.
+std::string Gateway::status_text() {
+  const Snapshot now = snapshot();
+  const std::string why = ailments(now);
+  std::string text = why.empty() ? "forwards" : "forwards, degraded: " + why;
+  if (routing_ != nullptr) {
+    text += "; " + std::to_string(now.routes.ipv4) + " IPv4 and " + std::to_string(now.routes.ipv6) + " IPv6 routes";
+  }
+  return text;
+}
+
+void Gateway::tell_manager(std::chrono::steady_clock::time_point now) {
+  if (!notifier_) return;
+  notifier_.alive(now);
+  if (now < next_status_) return;
+  next_status_ = now + between_statuses;
+  if (std::string text = status_text(); text != told_) {
+    told_ = std::move(text);
+    notifier_.status(told_);
+  }
 }
 
 void Gateway::tick(std::chrono::steady_clock::time_point now) {
@@ -494,6 +543,9 @@ Snapshot Gateway::snapshot() {
     if (!forwarding_off_.what.empty()) {
       snapshot.forwarding_off = forwarding_off_.what + " (sysctl -w " + forwarding_off_.settings + ")";
     }
+    for (std::size_t i = 0; i < std::min(snapshot.ports.size(), twins_unaddressed_.size()); ++i) {
+      snapshot.ports[i].twin_unaddressed = twins_unaddressed_[i];
+    }
   }
   if (admission_) add_figures(admission_->state(), snapshot.figures);
   {
@@ -502,6 +554,7 @@ Snapshot Gateway::snapshot() {
     snapshot.figures.insert(snapshot.figures.end(), figures.begin(), figures.end());
     if (rtsp_proxy_) snapshot.rtsp_ailment = rtsp_proxy_->ailment();
   }
+  snapshot.output_troubles = AppendedFile::troubles();
   const Loading::State loading = loading_.state();
   snapshot.loading = {loading.what, loading.done, loading.total};
   return snapshot;

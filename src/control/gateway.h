@@ -23,7 +23,9 @@
 #include "control/netlink/mirror.h"
 #include "control/netlink/mirror_log.h"
 #include "control/rtsp/rtsp_proxy.h"
+#include "control/service_notifier.h"
 #include "control/snapshot.h"
+#include "control/twin_addresses.h"
 #include "engine/engine.h"
 #include "engine/stream_admission.h"
 #include "engine/tables.h"
@@ -74,6 +76,7 @@ class Gateway : public StatsSource {
   Expected<std::string> reload_and_tell();
   Expected<std::string> reload_now();
   Expected<void> open_engine(engine::Function& checked);
+  Expected<void> address_twins();
   Expected<void> open_admission();
   Expected<engine::NamedSets*> named_sets();
   Expected<function::MediaStreams*> media_streams();
@@ -91,6 +94,8 @@ class Gateway : public StatsSource {
   void look_at_forwarding();
   void tidy_streams(std::chrono::steady_clock::time_point now);
   void log_stream_warnings();
+  void tell_manager(std::chrono::steady_clock::time_point now);
+  std::string status_text();
   void tick(std::chrono::steady_clock::time_point now);
   Expected<void> resolve_gateways();
 
@@ -106,15 +111,20 @@ class Gateway : public StatsSource {
   HostLog host_log_;
   DropWatch drop_watch_;
   std::uint64_t other_hosts_ = 0;                // frames dropped as for another link address, as of the last look
+  TwinAddresses twin_addresses_;                 // the thread's that reloads
   std::mutex rtsp_figures_mutex_;                // of both
   std::unique_ptr<rtsp::RtspProxy> rtsp_proxy_;  // null: there is to be none, or it has ended
   std::vector<FigureSnapshot> rtsp_figures_;     // as it ended
   std::unique_ptr<Api> api_;
   Loading loading_;
+  ServiceNotifier notifier_;
+  std::atomic<bool> ready_{false};  // has been told
+  std::string told_;                // the last status; the control thread's
   std::mutex reload_mutex_;
   std::thread reloader_;  // of the last SIGHUP
   std::atomic<std::uint64_t> reloads_done_{0}, reloads_refused_{0};
   std::atomic<unsigned> reloads_asked_{0};  // by SIGHUPs that no reload has answered yet
+  std::vector<port::PortOptions> ports_;    // as the last reload left them
   bool eal_started_ = false;
   int wake_fd_ = -1;
   bool reads_captures_ = false, left_captures_ = false;
@@ -124,11 +134,12 @@ class Gateway : public StatsSource {
   MirrorStats mirror_stats_;                                   // as of the last tick, for the API's threads
   std::vector<packet::Reason> nearly_all_dropped_;             // by port, as of the last look
   ForwardingOff forwarding_off_;                               // as of the last look, for them too
+  std::vector<bool> twins_unaddressed_;                        // by port, likewise
   std::vector<bool> link_up_;                                  // by port, as of the last tick
   std::vector<bool> deleted_;                                  // the interface under it; by port
   std::vector<std::unique_ptr<port::KernelLink>> twin_links_;  // by port; null: no twin
   std::vector<std::string> mirrored_twins_;
-  std::chrono::steady_clock::time_point next_look_at_host_, next_tidying_, next_refused_raise_;
+  std::chrono::steady_clock::time_point next_look_at_host_, next_tidying_, next_refused_raise_, next_status_;
 };
 
 }  // namespace sluice::control

@@ -56,6 +56,7 @@ Expected<std::string> Gateway::reload() {
 // In the log and the counters, whoever asked.
 Expected<std::string> Gateway::reload_and_tell() {
   Expected<std::string> reloaded;
+  notifier_.reloading();
   try {
     reloaded = reload_now();
   } catch (const std::bad_alloc&) {
@@ -64,6 +65,8 @@ Expected<std::string> Gateway::reload_and_tell() {
     reloaded = make_error(error.what());
   }
   ++(reloaded ? reloads_done_ : reloads_refused_);
+  notifier_.ready(reloaded ? "forwards; the configuration was read again"
+                           : "forwards; a reload was refused, and all is as it was");
   std::istringstream lines(reloaded ? std::string() : reloaded.error().message);
   for (std::string line; std::getline(lines, line);) spdlog::error("reload: {}", line);
   return reloaded;
@@ -88,7 +91,16 @@ Expected<std::string> Gateway::reload_now() {
   if (const engine::Tables* tables = (*function)->tables()) {
     for (const std::string& note : tables->notes()) spdlog::warn("reload: {}", note);
   }
-  // First, because it can be taken back.
+  // First, because they can be taken back.
+  bool holds = false;
+  auto addresses = twin_addresses_.apply(fresh.engine.ports);
+  const std::shared_ptr<void> addresses_back(nullptr, [&](std::nullptr_t) {
+    if (!holds) (void)twin_addresses_.apply(ports_);
+  });
+  if (!addresses) {
+    loading_.done();
+    return make_error(fresh.placed(addresses.error().message));
+  }
   auto streams = stream_demands(fresh);
   engine::StreamAdmission::Replaced replaced;
   if (admission_ && !admit_streams(*admission_, static_streams_, streams, &replaced)) {
@@ -98,7 +110,6 @@ Expected<std::string> Gateway::reload_now() {
   std::vector<engine::StreamDemand> after;
   for (const StreamSection& stream : streams) after.push_back(stream.demand);
   // However it ends: it may throw.
-  bool holds = false;
   const std::shared_ptr<void> at_the_end(nullptr, [&](std::nullptr_t) {
     loading_.done();
     if (admission_ && holds) admission_->settle(replaced);
@@ -108,10 +119,12 @@ Expected<std::string> Gateway::reload_now() {
   if (!changed) return make_error(fresh.placed(changed.error().message));
   holds = true;
   static_streams_ = std::move(after);
+  ports_ = fresh.engine.ports;
   if (admission_) {
     if (const std::string note = admission_->burst_note(); !note.empty()) spdlog::warn("reload: {}", note);
   }
   if (changed->empty()) *changed = "nothing to take over: this chain has no setting that can change while it runs";
+  if (!addresses->empty()) *changed += "; " + *addresses;
   spdlog::info("reload: {}", *changed);
   return changed;
 }

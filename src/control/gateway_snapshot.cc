@@ -13,6 +13,8 @@ namespace sluice::control {
 namespace {
 
 constexpr unsigned max_reads = 16;
+// Reasons that frames may be answered for.
+constexpr std::string_view answered[] = {"ttl_expired", "too_big", "inspect_rejected", "acl_rejected"};
 
 std::string protocol_name(std::uint32_t protocol) {
   switch (protocol) {  // RTPROT_*, linux/rtnetlink.h and FRR's
@@ -197,12 +199,10 @@ Snapshot take_snapshot(engine::Engine& engine, const engine::Options& options) {
     snapshot.ports.push_back(port_of(engine, stats.ports[i], i));
   }
   for (unsigned reason = 1; reason < packet::reason_count(); ++reason) {
-    if (stats.drops[reason] != 0) {
-      snapshot.drops.push_back(
-          {std::string(packet::reason_name(reason)), std::string(packet::reason_text(reason)), stats.drops[reason]});
-    }
-    if (stats.answers[reason] != 0) {
-      snapshot.icmp_errors.push_back({std::string(packet::reason_name(reason)), stats.answers[reason]});
+    const std::string name(packet::reason_name(reason));
+    snapshot.drops.push_back({name, std::string(packet::reason_text(reason)), stats.drops[reason]});
+    if (stats.answers[reason] != 0 || std::ranges::find(answered, name) != std::end(answered)) {
+      snapshot.icmp_errors.push_back({name, stats.answers[reason]});
     }
   }
   for (const engine::Figure& figure : engine.function().figures()) {
@@ -339,6 +339,8 @@ void compare_port(const port::PortOptions& running, const port::PortOptions& wan
   compare("lanes", running.lanes, wanted.lanes);
   compare("mtu", running.mtu, wanted.mtu);
   compare("twin", running.twin, wanted.twin);
+  compare("persistent", running.persistent, wanted.persistent);
+  compare("unnumbered", running.unnumbered, wanted.unnumbered);
   compare("peer", running.peer, wanted.peer);
   compare("descriptors", running.descriptors, wanted.descriptors);
   compare("promiscuous", running.promiscuous, wanted.promiscuous);

@@ -1,46 +1,123 @@
 #include "control/health.h"
 
+#include <utility>
+
 #include "control/drop_watch.h"
+#include "port/virtual_device.h"
 
 namespace sluice::control {
 namespace {
 
-void add(std::string& why, const std::string& ailment) {
-  why += (why.empty() ? "" : ", ") + ailment;
+void each_port(const Snapshot& snapshot, const auto& look) {
+  for (const PortSnapshot& port : snapshot.ports) look(port, "port " + port.name + ": ");
 }
 
-void add_port(std::string& why, const PortSnapshot& port) {
-  if (port.twin_deleted) {
-    add(why, "port " + port.name + ": its twin " + port.twin + " was deleted (restart sluice)");
-  } else if (port.twin_down) {
-    add(why, "port " + port.name + ": its twin " + port.twin + " is down (ip link set " + port.twin + " up)");
-  }
-  if (const std::string drops = drop_ailment(port); !drops.empty()) add(why, drops);
-  if (port.interface_deleted) {
-    add(why, "port " + port.name + ": its interface was deleted (restart sluice)");
+void device_down(const Snapshot& snapshot, Findings& found) {
+  for (const DeviceSnapshot& device : snapshot.devices) {
+    if (device.state != "up") found.add("device " + device.name + " is " + device.state);
   }
 }
+
+void interface_deleted(const Snapshot& snapshot, Findings& found) {
+  each_port(snapshot, [&](const PortSnapshot& port, const std::string& name) {
+    if (port.interface_deleted) found.add(name + "its interface was deleted", "restart sluice");
+  });
+}
+
+void link_down(const Snapshot& snapshot, Findings& found) {
+  each_port(snapshot, [&](const PortSnapshot& port, const std::string& name) {
+    if (port.link_up || port.interface_deleted) return;
+    const std::string interface = port::device_argument(port.device, "iface");
+    found.add(name + "its link is down",
+              (interface.empty() ? "" : "ip link set " + interface + " up, or ") + "look at its other end");
+  });
+}
+
+void twin_deleted(const Snapshot& snapshot, Findings& found) {
+  each_port(snapshot, [&](const PortSnapshot& port, const std::string& name) {
+    if (port.twin_deleted) found.add(name + "its twin " + port.twin + " was deleted", "restart sluice");
+  });
+}
+
+void twin_down(const Snapshot& snapshot, Findings& found) {
+  each_port(snapshot, [&](const PortSnapshot& port, const std::string& name) {
+    if (!port.twin_down || port.twin_deleted) return;
+    found.add(name + "its twin " + port.twin + " is down", "ip link set " + port.twin + " up");
+  });
+}
+
+void twin_unaddressed(const Snapshot& snapshot, Findings& found) {
+  each_port(snapshot, [&](const PortSnapshot& port, const std::string& name) {
+    if (!port.twin_unaddressed || port.twin_deleted) return;
+    found.add(name + "its twin " + port.twin + " has no address",
+              "address = [...] of the port, ip addr add ... dev " + port.twin + ", or unnumbered = true");
+  });
+}
+
+void drops_nearly_all(const Snapshot& snapshot, Findings& found) {
+  for (const PortSnapshot& port : snapshot.ports) {
+    if (const std::string drops = drop_ailment(port); !drops.empty())
+      found.add(drops, "sluice capture drops shows them");
+  }
+}
+
+void forwarding_off(const Snapshot& snapshot, Findings& found) {
+  if (!snapshot.forwarding_off.empty()) found.add("kernel: " + snapshot.forwarding_off);
+}
+
+void rtsp_rules(const Snapshot& snapshot, Findings& found) {
+  if (!snapshot.rtsp_ailment.empty()) found.add(snapshot.rtsp_ailment);
+}
+
+void output_lost(const Snapshot& snapshot, Findings& found) {
+  for (const std::string& trouble : snapshot.output_troubles) {
+    found.add(trouble, "make room on its disk, or give its path back");
+  }
+}
+
+void not_conserved(const Snapshot& snapshot, Findings& found) {
+  if (!snapshot.conserved) found.add("counters do not add up");
+}
+
+constexpr HealthCheck checks[] = {
+    {"device_down", "a GPU has failed; lanes compute on their own cores", device_down},
+    {"interface_deleted", "the interface under a port was deleted, or moved to another network namespace",
+     interface_deleted},
+    {"link_down", "a port has no link", link_down},
+    {"twin_deleted", "the twin of a port was deleted", twin_deleted},
+    {"twin_down", "somebody has set the twin of a port down: the host gets no frames of it", twin_down},
+    {"twin_unaddressed",
+     "the twin of a router's port has no address that others can reach: nothing is routed to or from its network",
+     twin_unaddressed},
+    {"drops_nearly_all", "nearly all that a port has received for some seconds was dropped for one reason",
+     drops_nearly_all},
+    {"forwarding_off", "the kernel's forwarding is switched off, which answers what the fast path does not",
+     forwarding_off},
+    {"rtsp_rules", "rules of the kernel keep RTSP from the proxy", rtsp_rules},
+    {"output_lost", "a log or a file of alerts cannot be written, as on a full disk", output_lost},
+    {"not_conserved", "counters do not add up: a frame was lost without a name", not_conserved},
+};
 
 }  // namespace
 
+std::span<const HealthCheck> health_checks() {
+  return checks;
+}
+
+std::vector<Ailment> find_ailments(const Snapshot& snapshot) {
+  std::vector<Ailment> all;
+  for (const HealthCheck& check : checks) {
+    Findings found(check.name);
+    check.look(snapshot, found);
+    for (Ailment& one : found.take()) all.push_back(std::move(one));
+  }
+  return all;
+}
+
 std::string ailments(const Snapshot& snapshot) {
   std::string why;
-  for (const DeviceSnapshot& device : snapshot.devices) {
-    if (device.state != "up") {
-      add(why, "device " + device.name + " is " + device.state);
-    }
-  }
-  for (const PortSnapshot& port : snapshot.ports) {
-    add_port(why, port);
-  }
-  if (!snapshot.forwarding_off.empty()) {
-    add(why, "kernel: " + snapshot.forwarding_off);
-  }
-  if (!snapshot.rtsp_ailment.empty()) {
-    add(why, snapshot.rtsp_ailment);
-  }
-  if (!snapshot.conserved) {
-    add(why, "counters do not add up");
+  for (const Ailment& one : find_ailments(snapshot)) {
+    why += (why.empty() ? "" : ", ") + one.what + (one.remedy.empty() ? "" : " (" + one.remedy + ")");
   }
   return why;
 }

@@ -4,6 +4,9 @@
 
 namespace sluice::control {
 
+// An administrator has this many looks for it after the start.
+constexpr unsigned patience = 10;
+
 void HostLog::look(const std::vector<Twin>& twins) {
   for (const Twin& twin : twins) {
     if (twin.down && down_.insert(twin.port).second) {
@@ -12,6 +15,20 @@ void HostLog::look(const std::vector<Twin>& twins) {
     } else if (!twin.down && down_.erase(twin.port) != 0) {
       spdlog::info("port {}: its twin {} is up again", twin.port, twin.name);
     }
+    look_for_address(twin);
+  }
+}
+
+void HostLog::look_for_address(const Twin& twin) {
+  if (twin.unaddressed && ++unaddressed_[twin.port] == patience) {
+    spdlog::warn(
+        "port {}: its twin {} has no address, so that the router has no place in that network: address = [...] of the "
+        "port, ip addr add ... dev {}, or unnumbered = true if it is to have none",
+        twin.port, twin.name, twin.name);
+  }
+  if (const auto known = unaddressed_.find(twin.port); !twin.unaddressed && known != unaddressed_.end()) {
+    if (known->second >= patience) spdlog::info("port {}: its twin {} has an address", twin.port, twin.name);
+    unaddressed_.erase(known);
   }
 }
 

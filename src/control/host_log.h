@@ -1,9 +1,10 @@
-// Says in the log when the host stops doing its part and when it does it again: a twin that somebody sets down, and
-// the kernel's forwarding that somebody switches off. One line for each change.
+// Says in the log when the host stops doing its part and when it does it again: a twin that somebody sets down, or that
+// has no address for some seconds, and the kernel's forwarding that somebody switches off. One line for each change.
 //
 // Thread-safety: none (the control thread). Cost: a few comparisons when nothing happened.
 #pragma once
 
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -17,13 +18,17 @@ class HostLog {
   struct Twin {
     std::string port, name;
     bool down;
+    bool unaddressed = false;
   };
   // Those that are there: one that was deleted is left out from then on.
   void look(const std::vector<Twin>& twins);
   void look(const ForwardingOff& off);
 
  private:
-  std::set<std::string> down_;  // by port
+  void look_for_address(const Twin& twin);
+
+  std::set<std::string> down_;                   // by port
+  std::map<std::string, unsigned> unaddressed_;  // by port: for how many looks
   std::string forwarding_off_;
 };
 

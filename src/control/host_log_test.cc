@@ -36,6 +36,18 @@ TEST_F(HostLogTest, ATwinThatIsSetDownIsSaidOnceAndOnceThatItIsBack) {
   EXPECT_EQ(after(Twins{{"lan", "sl-lan", false}}), "") << "what was deleted is not back";
 }
 
+TEST_F(HostLogTest, ATwinWithoutAnAddressIsSaidAfterAWhile) {
+  using Twins = std::vector<HostLog::Twin>;
+  const Twins bare = {{"lan", "sl-lan", false, true}};
+  const Twins addressed = {{"lan", "sl-lan", false, false}};
+  for (int look = 0; look < 9; ++look) EXPECT_EQ(after(bare), "") << "the administrator is at it";
+  EXPECT_EQ(after(addressed), "");
+  for (int look = 0; look < 9; ++look) EXPECT_EQ(after(bare), "");
+  EXPECT_EQ(after(bare).rfind("warning port lan: its twin sl-lan has no address, so that", 0), 0U);
+  EXPECT_EQ(after(bare), "");
+  EXPECT_EQ(after(addressed), "info port lan: its twin sl-lan has an address\n");
+}
+
 TEST_F(HostLogTest, ForwardingIsSaidWhenItChanges) {
   const ForwardingOff one{"IPv4 forwarding is off on sl-a", "net.ipv4.conf.sl-a.forwarding=1"};
   const ForwardingOff both{"IPv4 forwarding is off on sl-a, sl-b", "net.ipv4.ip_forward=1"};

@@ -5,8 +5,11 @@
 #include <algorithm>
 #include <cctype>
 #include <iterator>
+#include <map>
 #include <utility>
 #include <vector>
+
+#include "control/health.h"
 
 namespace sluice::control {
 namespace {
@@ -82,6 +85,15 @@ void engine_metrics(Exposition& out, const Snapshot& s) {
   out.sample({{"family", "ipv4"}}, s.routes.ipv4);
   out.sample({{"family", "ipv6"}}, s.routes.ipv6);
   out.single("neighbours", "gauge", "Neighbours with a known MAC address", s.routes.neighbours);
+}
+
+// Every check, so that an alert can be written before the first time that it finds something.
+void health_metrics(Exposition& out, const Snapshot& s) {
+  std::map<std::string_view, std::uint64_t> found;
+  for (const Ailment& one : find_ailments(s)) ++found[one.check];
+  out.single("healthy", "gauge", "1: nothing is wrong, as /readyz says", found.empty() ? 1 : 0);
+  out.family("ailments", "gauge", "What is wrong now, by check: of how many ports, files or devices");
+  for (const HealthCheck& check : health_checks()) out.sample({{"check", std::string(check.name)}}, found[check.name]);
 }
 
 void mirror_metrics(Exposition& out, const MirrorSnapshot& m) {
@@ -221,11 +233,37 @@ void device_metrics(Exposition& out, const Snapshot& s) {
          });
 }
 
+// A figure's unit, as its name ends, in the base unit that Prometheus' names have.
+struct BaseUnit {
+  std::string_view ending, base, said, base_said;
+  double divisor;
+};
+constexpr BaseUnit base_units[] = {{"_ns", "_seconds", "in nanoseconds", "in seconds", 1e9},
+                                   {"_us", "_seconds", "in microseconds", "in seconds", 1e6},
+                                   {"_ms", "_seconds", "in milliseconds", "in seconds", 1e3},
+                                   {"_bits", "_bytes", "bits", "bytes", 8}};
+
 void figure_metrics(Exposition& out, const Snapshot& s) {
   for (const FigureSnapshot& figure : s.figures) {
+    std::string name = figure.name;
     std::string help = figure.text;
+    double divisor = 1;
+    for (const BaseUnit& unit : base_units) {
+      if (!name.ends_with(unit.ending)) continue;
+      name.replace(name.size() - unit.ending.size(), unit.ending.size(), unit.base);
+      if (const std::size_t at = help.find(unit.said); at != std::string::npos) {
+        help.replace(at, unit.said.size(), unit.base_said);
+      }
+      divisor = unit.divisor;
+    }
     if (!help.empty()) help[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(help[0])));
-    out.single(figure.name + (figure.counts ? "_total" : ""), figure.counts ? "counter" : "gauge", help, figure.value);
+    name += figure.counts ? "_total" : "";
+    const char* const type = figure.counts ? "counter" : "gauge";
+    if (divisor == 1) {
+      out.single(name, type, help, figure.value);
+    } else {
+      out.single(name, type, help, static_cast<double>(figure.value) / divisor);
+    }
   }
 }
 
@@ -238,13 +276,15 @@ void latency_metrics(Exposition& out, const LatencySnapshot& latency) {
   out.sample({{"le", "+Inf"}}, latency.frames, "_bucket");
   out.sample({}, seconds(latency.sum_ns), "_sum");
   out.sample({}, latency.frames, "_count");
-  out.family("latency_quantile_seconds", "gauge", "Latency that this share of all frames since start did not exceed");
+  out.family("latency_quantile_seconds", "summary", "Latency that this share of all frames since start did not exceed");
   const std::pair<const char*, std::uint64_t> quantiles[] = {{"0.5", latency.p50_ns},
                                                              {"0.9", latency.p90_ns},
                                                              {"0.99", latency.p99_ns},
                                                              {"0.999", latency.p999_ns},
                                                              {"1", latency.max_ns}};
   for (const auto& [quantile, ns] : quantiles) out.sample({{"quantile", quantile}}, seconds(ns));
+  out.sample({}, seconds(latency.sum_ns), "_sum");
+  out.sample({}, latency.frames, "_count");
 }
 
 }  // namespace
@@ -252,6 +292,7 @@ void latency_metrics(Exposition& out, const LatencySnapshot& latency) {
 std::string metrics_text(const Snapshot& snapshot) {
   Exposition out;
   engine_metrics(out, snapshot);
+  health_metrics(out, snapshot);
   mirror_metrics(out, snapshot.mirror);
   loading_metrics(out, snapshot.loading);
   lane_metrics(out, snapshot);

@@ -21,7 +21,7 @@ struct Exposition {
 
   explicit Exposition(const std::string& text) {
     static const std::regex help(R"(# HELP ([a-z_][a-z0-9_]*) \S.*)");
-    static const std::regex type(R"(# TYPE ([a-z_][a-z0-9_]*) (counter|gauge|histogram))");
+    static const std::regex type(R"(# TYPE ([a-z_][a-z0-9_]*) (counter|gauge|histogram|summary))");
     static const std::regex sample(
         R"re(([a-z_][a-z0-9_]*)(\{[a-z_]+="(?:[^"\\\n]|\\["\\n])*"(?:,[a-z_]+="(?:[^"\\\n]|\\["\\n])*")*\})? ([0-9.e+-]+))re");
     if (text.empty() || text.back() != '\n') problems.emplace_back("does not end with a line break");
@@ -40,9 +40,9 @@ struct Exposition {
         types[family] = match[2];
       } else if (std::regex_match(line, match, sample)) {
         const std::string name = match[1];
-        const bool own =
-            name == family || (types[family] == "histogram" &&
-                               (name == family + "_bucket" || name == family + "_sum" || name == family + "_count"));
+        const bool sums = types[family] == "histogram" || types[family] == "summary";
+        const bool own = name == family || (types[family] == "histogram" && name == family + "_bucket") ||
+                         (sums && (name == family + "_sum" || name == family + "_count"));
         if (!own) problems.push_back("sample outside its family: " + line);
         if (types[family] == "counter" && !name.ends_with("_total"))
           problems.push_back("counter without _total: " + line);
@@ -123,12 +123,30 @@ TEST(Metrics, CarryTheSnapshotsValues) {
       {"sluice_latency_seconds_count", 2900},
       {"sluice_latency_seconds_sum", 0.58},
       {"sluice_latency_quantile_seconds{quantile=\"0.999\"}", 0.0007},
+      {"sluice_latency_quantile_seconds_sum", 0.58},
+      {"sluice_latency_quantile_seconds_count", 2900},
+      {"sluice_healthy", 0},
+      {"sluice_ailments{check=\"device_down\"}", 1},
+      {"sluice_ailments{check=\"not_conserved\"}", 0},
   };
   for (const auto& [name, value] : expected) {
     ASSERT_TRUE(samples.contains(name)) << name;
     EXPECT_NEAR(samples[name], value, 1e-9) << name;
   }
   EXPECT_FALSE(samples.contains("sluice_port_twin_up{port=\"right\"}")) << "it has no twin";
+}
+
+TEST(Metrics, FiguresAreInBaseUnits) {
+  Snapshot snapshot;
+  snapshot.figures = {{"a_us", "what it took, in microseconds", 1'500'000, true},
+                      {"b_ns", "the shortest", 2'000, false},
+                      {"c_bits", "bits a second", 800, false}};
+  const std::string text = metrics_text(snapshot);
+  for (const char* line :
+       {"# HELP sluice_a_seconds_total What it took, in seconds\n", "\nsluice_a_seconds_total 1.5\n",
+        "\nsluice_b_seconds 2e-06\n", "# HELP sluice_c_bytes Bytes a second\n", "\nsluice_c_bytes 100"}) {
+    EXPECT_NE(text.find(line), std::string::npos) << line << text;
+  }
 }
 
 TEST(Metrics, HistogramNeverFalls) {

@@ -27,6 +27,7 @@ inline Snapshot sample_snapshot() {
   s.away = {{"lanes", 5, 900'000, 400'000}, {"worker", 1, 60'000, 60'000}};
   s.rtsp_ailment = "rtsp: a rule is missing";
   s.forwarding_off = "IPv6 forwarding is off (sysctl -w net.ipv6.conf.all.forwarding=1)";
+  s.output_troubles = {"/var/log/eve.json cannot be written: No space left on device"};
   s.conserved = true;
   s.lanes = {{0, "left", 0, 1, 1000, 64000, 900, 57600, 10, 20, 85, 5, 40, 2, 7, 4, 3, 6000, 3000},
              {1, "right", 0, -1, 2000, 128000, 2000, 128000, 0, 0, 0, 0, 50, 0, 0, 0, 0, 1000, 2000}};
@@ -47,6 +48,7 @@ inline Snapshot sample_snapshot() {
   left.tx_errors = 6;
   left.to_host_lost = 3;
   left.from_host_lost = 2;
+  left.twin_unaddressed = true;
   PortSnapshot& right = s.ports[1];
   right.index = 1;
   right.name = "right";

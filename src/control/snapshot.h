@@ -52,6 +52,8 @@ struct PortSnapshot {
   // than the MTU, of which frames were made.
   std::uint64_t checksums_finished = 0, cut_up = 0;
   bool arrival_unseen = false;  // how long frames wait to be received is not known (port/virtual_device.h)
+  // A router's twin that others are to reach, and that has no address but its link's own.
+  bool twin_unaddressed = false;
 };
 
 struct DropSnapshot {
@@ -140,6 +142,8 @@ struct Snapshot {
   std::string forwarding_off;
   // What keeps RTSP from the proxy (rtsp/local_delivery.h); empty: nothing, or there is none.
   std::string rtsp_ailment;
+  // Files that the program appends to and cannot write now, each with why (base/appended_file.h).
+  std::vector<std::string> output_troubles;
   bool conserved = true;  // the equation above holds, as far as a running gateway can tell
   std::vector<LaneSnapshot> lanes;
   std::vector<PortSnapshot> ports;

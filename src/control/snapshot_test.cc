@@ -23,7 +23,7 @@ TEST(SnapshotJson, ReadsBackWhatItWrote) {
 // A member that the JSON forgets would read back as its default and go unnoticed above.
 TEST(SnapshotJson, HasEveryMember) {
   const auto json = nlohmann::json::parse(to_json_text(sample_snapshot()));
-  EXPECT_EQ(json.size(), 31U);
+  EXPECT_EQ(json.size(), 32U);
   EXPECT_EQ(json["lanes"][0].size(), 19U);
   EXPECT_EQ(json["ports"][0].size(), 20U);
   EXPECT_EQ(json["devices"][0].size(), 7U);

@@ -88,7 +88,7 @@ Expected<std::unique_ptr<HostPath>> HostPath::create(const std::vector<std::uniq
       }
       path->pool_ = std::move(*pool);
     }
-    auto twin = port::TapTwin::open(options.twin, ports[i]->mac(), options.mtu);
+    auto twin = port::TapTwin::open(options.twin, ports[i]->mac(), options.mtu, options.persistent);
     if (!twin) {
       return make_error("[[port]] '" + options.name + "': " + twin.error().message);
     }

@@ -6,7 +6,9 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
+#include "packet/ip_address.h"
 #include "port/capture_copy.h"
 
 namespace sluice::port {
@@ -18,6 +20,14 @@ struct CaptureCopies {
   bool operator==(const CaptureCopies&) const { return true; }
 };
 
+// An address of an interface, with the length of its network's prefix.
+struct InterfaceAddress {
+  packet::IpAddress address;
+  std::uint8_t length = 0;
+  std::string str() const { return address.str() + "/" + std::to_string(length); }
+  auto operator<=>(const InterfaceAddress&) const = default;
+};
+
 struct PortOptions {
   std::string name;     // the administrator's name, unique
   std::string device;   // DPDK devargs ("net_af_packet0,iface=veth1"), a PCI address, or "replay,..." (replay_port.h)
@@ -25,7 +35,10 @@ struct PortOptions {
   unsigned lanes = 0;   // that share them, by flow hash where there are more lanes than queues; 0: one for each queue
   unsigned mtu = 1500;  // largest IP packet
   std::string twin;     // TAP interface that carries what is not fast-path; empty: none
-  std::string peer;     // port that echo and touch send to; empty: the other of two ports, else itself
+  std::vector<InterfaceAddress> addresses{};  // that the twin gets
+  bool persistent = false;                    // the twin stays when the gateway ends
+  bool unnumbered = false;                    // the twin is to have no address
+  std::string peer;             // port that echo and touch send to; empty: the other of two ports, else itself
   unsigned descriptors = 1024;  // per queue and direction
   bool promiscuous = true;
   CaptureCopies copies = {};

@@ -55,7 +55,7 @@ std::string why_not_attached(const std::string& name, bool existed) {
 
 }  // namespace
 
-Expected<TapTwin> TapTwin::open(const std::string& name, const packet::MacAddress& mac, unsigned mtu) {
+Expected<TapTwin> TapTwin::open(const std::string& name, const packet::MacAddress& mac, unsigned mtu, bool stays) {
   if (name.empty() || name.size() >= IFNAMSIZ) {
     return make_error("the name of a TAP twin has 1 to 15 characters, '" + name + "' has " +
                       std::to_string(name.size()));
@@ -67,6 +67,7 @@ Expected<TapTwin> TapTwin::open(const std::string& name, const packet::MacAddres
   request.ifr_flags = IFF_TAP | IFF_NO_PI;
   if (ioctl(twin.fd_, TUNSETIFF, &request) < 0) return make_error(why_not_attached(name, existed));
   if (auto done = twin.configure(mac, mtu); !done) return tl::unexpected(done.error());
+  if (stays && ioctl(twin.fd_, TUNSETPERSIST, 1) < 0) return tl::unexpected(twin.failure("make it persistent"));
   return twin;
 }
 

@@ -3,7 +3,8 @@
 //
 // open() creates the interface (or takes over a persistent TAP of that name), gives it the port's MAC address and MTU
 // and brings it up. Addresses are the administrator's. All offloads are off, so every frame read from it is complete:
-// checksums filled in, no larger than the MTU. An interface that open() created disappears when the twin is destroyed.
+// checksums filled in, no larger than the MTU. An interface that open() created disappears when the twin is destroyed,
+// unless it is to stay: then it is there, with its addresses and without a carrier, until somebody deletes it.
 //
 // Errors: one sentence each for a missing privilege, a missing /dev/net/tun, a name that is taken, an MTU or name the
 // kernel refuses. Thread-safety: one reader and one writer at a time, each in its own thread. Cost: one system call per
@@ -21,7 +22,9 @@ namespace sluice::port {
 
 class TapTwin {
  public:
-  static Expected<TapTwin> open(const std::string& name, const packet::MacAddress& mac, unsigned mtu);
+  // `stays`: the interface is made persistent.
+  static Expected<TapTwin> open(const std::string& name, const packet::MacAddress& mac, unsigned mtu,
+                                bool stays = false);
 
   TapTwin(TapTwin&& other) noexcept;
   TapTwin& operator=(TapTwin&& other) noexcept;

@@ -104,12 +104,16 @@ class Gateway:
 
         return self.host.inside(fetch)
 
+    def why_degraded(self):
+        """As /healthz says it; empty: it is well."""
+        return json.loads(self.get("/healthz")).get("why", "")
+
     def stats(self):
         return json.loads(self.get("/api/v1/stats"))
 
     def drops(self):
         """Frames dropped so far, by reason."""
-        return {drop["reason"]: drop["frames"] for drop in self.stats()["drops"]}
+        return {drop["reason"]: drop["frames"] for drop in self.stats()["drops"] if drop["frames"]}
 
     def control(self, *arguments, check=True):
         """`sluice ctl ...` as an administrator would type it."""

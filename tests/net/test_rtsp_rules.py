@@ -1,6 +1,5 @@
 """[srtp.rtsp] and rules of the router's kernel: where they are gone, or another's come first, the proxy's flows stop; none goes in clear."""
 
-import json
 
 import pytest
 
@@ -17,7 +16,7 @@ PAST = "srtp_rtsp_past_proxy"
 
 
 def why(network):
-    return json.loads(network.gateway.get("/healthz")).get("why", "")
+    return network.gateway.why_degraded()
 
 
 def clear_over_tcp(network, seconds=4):

@@ -77,7 +77,7 @@ def test_lintian_has_no_errors(package):
 def test_it_is_installed_whole(system):
     assert re.match(r"sluice \d", system.run("sluice", "--version"))
     assert "sluice" in system.run("getent", "group", "sluice")
-    for path in ("/etc/sluice/sluice.toml", "/usr/share/man/man1/sluice.1.gz", "/usr/share/bash-completion/completions/sluice",
+    for path in ("/etc/sluice/sluice.toml", "/usr/share/man/man1/sluice.1.gz", "/usr/share/bash-completion/completions/sluice", "/etc/logrotate.d/sluice",
                  "/usr/share/doc/sluice/examples/router.toml"):
         assert (system.root / path.lstrip("/")).stat().st_size > 0
     system.run("sluice", "check", "/etc/sluice/sluice.toml")

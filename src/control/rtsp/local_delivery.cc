@@ -1,7 +1,6 @@
 #include "control/rtsp/local_delivery.h"
 
 #include <linux/fib_rules.h>
-#include <linux/netlink.h>
 #include <linux/rtnetlink.h>
 #include <net/if.h>
 #include <netinet/in.h>
@@ -15,6 +14,7 @@
 #include <span>
 
 #include "base/netlink.h"
+#include "control/netlink/request.h"
 #include "control/rtsp/kernel_rules.h"
 
 namespace sluice::control::rtsp {
@@ -24,59 +24,8 @@ constexpr unsigned most_left_over = 65536;
 constexpr unsigned looks_to_be_well = 10;
 constexpr std::size_t most_of_an_answer = 65536;
 
-// A request of rtnetlink, attribute by attribute.
-class Request {
- public:
-  template <typename Body>
-  Request(std::uint16_t type, std::uint16_t flags, const Body& body) {
-    header_.nlmsg_type = type;
-    header_.nlmsg_flags = static_cast<std::uint16_t>(NLM_F_REQUEST | NLM_F_ACK | flags);
-    append(&header_, sizeof header_);
-    append(&body, sizeof body);
-  }
-  Request& attribute(std::uint16_t type, const void* value, std::size_t size) {
-    const nlattr head{static_cast<std::uint16_t>(sizeof(nlattr) + size), type};
-    append(&head, sizeof head);
-    append(value, size);
-    return *this;
-  }
-  template <typename T>
-  Request& attribute(std::uint16_t type, const T& value) {
-    return attribute(type, &value, sizeof value);
-  }
-  Request& attribute(std::uint16_t type, const std::string& text) {
-    return attribute(type, text.c_str(), text.size() + 1);
-  }
-  std::span<const std::byte> bytes() {
-    header_.nlmsg_len = static_cast<std::uint32_t>(bytes_.size());
-    std::memcpy(bytes_.data(), &header_, sizeof header_);
-    return bytes_;
-  }
-
- private:
-  void append(const void* from, std::size_t size) {
-    const auto* const first = static_cast<const std::byte*>(from);
-    bytes_.insert(bytes_.end(), first, first + size);
-    bytes_.resize((bytes_.size() + 3) & ~std::size_t{3});
-  }
-  nlmsghdr header_{};
-  std::vector<std::byte> bytes_;
-};
-
-// 0, or errno as the kernel answers.
-int ask(int fd, Request& request) {
-  const auto bytes = request.bytes();
-  if (send(fd, bytes.data(), bytes.size(), 0) < 0) return errno;
-  struct {
-    nlmsghdr header;
-    nlmsgerr error;
-    std::byte rest[4096];
-  } answer{};
-  const ssize_t got = recv(fd, &answer, sizeof answer, 0);
-  if (got < 0) return errno;
-  if (static_cast<std::size_t>(got) < sizeof answer.header + sizeof answer.error) return EBADMSG;
-  return answer.header.nlmsg_type == NLMSG_ERROR ? -answer.error.error : EBADMSG;
-}
+using netlink::ask;
+using netlink::Request;
 
 int kernel_family(int family) {
   return family == 4 ? AF_INET : AF_INET6;

@@ -1,0 +1,93 @@
+#include "control/health.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <iterator>
+#include <regex>
+#include <set>
+
+#include "control/sample_snapshot.h"
+
+namespace sluice::control {
+namespace {
+
+Snapshot well() {
+  Snapshot snapshot = sample_snapshot();
+  snapshot.forwarding_off.clear();
+  snapshot.rtsp_ailment.clear();
+  snapshot.output_troubles.clear();
+  snapshot.ports[0].twin_unaddressed = false;
+  snapshot.ports[1].link_up = true;
+  snapshot.devices[1].state = "up";
+  return snapshot;
+}
+
+struct Case {
+  std::string_view check;
+  void (*spoil)(Snapshot&);
+  std::string_view said;
+};
+
+// One for each check: it is found, alone, and says what to do.
+const Case cases[] = {
+    {"device_down", [](Snapshot& s) { s.devices[1].state = "down"; }, "device cuda:0 is down"},
+    {"interface_deleted",
+     [](Snapshot& s) {
+       s.ports[1].interface_deleted = true;
+       s.ports[1].link_up = false;
+     },
+     "port right: its interface was deleted (restart sluice)"},
+    {"link_down", [](Snapshot& s) { s.ports[0].link_up = false; },
+     "port left: its link is down (ip link set veth0 up, or look at its other end)"},
+    {"twin_deleted", [](Snapshot& s) { s.ports[0].twin_deleted = s.ports[0].twin_down = true; },
+     "port left: its twin twin0 was deleted (restart sluice)"},
+    {"twin_down", [](Snapshot& s) { s.ports[0].twin_down = true; },
+     "port left: its twin twin0 is down (ip link set twin0 up)"},
+    {"twin_unaddressed", [](Snapshot& s) { s.ports[0].twin_unaddressed = true; },
+     "port left: its twin twin0 has no address (address = [...] of the port, ip addr add ... dev twin0, or unnumbered "
+     "= "
+     "true)"},
+    {"forwarding_off", [](Snapshot& s) { s.forwarding_off = "IPv4 forwarding is off on a (sysctl -w x=1)"; },
+     "kernel: IPv4 forwarding is off on a (sysctl -w x=1)"},
+    {"rtsp_rules", [](Snapshot& s) { s.rtsp_ailment = "rtsp: a rule is missing"; }, "rtsp: a rule is missing"},
+    {"output_lost", [](Snapshot& s) { s.output_troubles = {"/a cannot be written: No space left on device"}; },
+     "/a cannot be written: No space left on device (make room on its disk, or give its path back)"},
+    {"not_conserved", [](Snapshot& s) { s.conserved = false; }, "counters do not add up"},
+};
+
+TEST(Health, EachCauseIsFoundAloneWithWhatToDo) {
+  EXPECT_EQ(ailments(well()), "");
+  std::set<std::string_view> tried;
+  for (const Case& one : cases) {
+    Snapshot snapshot = well();
+    one.spoil(snapshot);
+    const std::vector<Ailment> found = find_ailments(snapshot);
+    ASSERT_EQ(found.size(), 1U) << one.check;
+    EXPECT_EQ(found[0].check, one.check);
+    EXPECT_EQ(ailments(snapshot), one.said);
+    tried.insert(one.check);
+  }
+  for (const HealthCheck& check : health_checks()) EXPECT_TRUE(tried.contains(check.name)) << check.name;
+}
+
+TEST(Health, PortsWithoutAnInterfaceHaveOnlyTheirOtherEnd) {
+  Snapshot snapshot = well();
+  snapshot.ports[1].link_up = false;
+  EXPECT_EQ(ailments(snapshot), "port right: its link is down (look at its other end)");
+}
+
+TEST(Health, NamesAreLabelsAndDocumented) {
+  std::ifstream file("docs/monitoring.md");
+  const std::string page{std::istreambuf_iterator<char>(file), {}};
+  std::set<std::string_view> names;
+  for (const HealthCheck& check : health_checks()) {
+    EXPECT_TRUE(std::regex_match(std::string(check.name), std::regex("[a-z_]+"))) << check.name;
+    EXPECT_TRUE(names.insert(check.name).second) << check.name;
+    EXPECT_NE(page.find("| `" + std::string(check.name) + "` |"), std::string::npos)
+        << check.name << " is not in docs/monitoring.md (run from the source's folder)";
+  }
+}
+
+}  // namespace
+}  // namespace sluice::control

@@ -1,0 +1,121 @@
+#include "control/twin_addresses.h"
+
+#include <ifaddrs.h>
+#include <linux/rtnetlink.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+
+#include "control/netlink/request.h"
+
+namespace sluice::control {
+namespace {
+
+// 0, or errno.
+int change(int fd, bool add, const std::string& twin, const port::InterfaceAddress& address) {
+  ifaddrmsg body{};
+  body.ifa_family = address.address.family == 4 ? AF_INET : AF_INET6;
+  body.ifa_prefixlen = address.length;
+  body.ifa_scope = RT_SCOPE_UNIVERSE;
+  body.ifa_index = if_nametoindex(twin.c_str());
+  if (body.ifa_index == 0) return ENODEV;
+  netlink::Request request(add ? RTM_NEWADDR : RTM_DELADDR, add ? NLM_F_CREATE | NLM_F_EXCL : 0, body);
+  const std::size_t size = address.address.bits() / 8;
+  request.attribute(IFA_LOCAL, address.address.bytes.data(), size);
+  request.attribute(IFA_ADDRESS, address.address.bytes.data(), size);
+  return netlink::ask(fd, request);
+}
+
+std::string why(int error, const std::string& twin, const port::InterfaceAddress& address) {
+  const std::string no_ipv6 = "IPv6 is off on it: sysctl net.ipv6.conf." + twin + ".disable_ipv6=0";
+  switch (error) {
+    case EACCES:
+      if (address.address.family == 6) return no_ipv6;
+      [[fallthrough]];
+    case EPERM:
+      return "no permission: run as root or with CAP_NET_ADMIN";
+    case ENODEV:
+      return "there is no such interface any more: restart sluice";
+    case EOPNOTSUPP:
+    case EAFNOSUPPORT:
+      return no_ipv6;
+    default:
+      return std::strerror(error);
+  }
+}
+
+std::string changed_text(std::size_t added, std::size_t removed) {
+  if (added == 0 && removed == 0) return {};
+  std::string text = added == 0 ? "" : std::to_string(added) + (added == 1 ? " address" : " addresses") + " added";
+  if (removed != 0) text += (added == 0 ? "" : ", ") + std::to_string(removed) + " taken away";
+  return text + " on twins";
+}
+
+bool is_reachable(const sockaddr* address) {
+  if (address == nullptr) return false;
+  if (address->sa_family == AF_INET) return true;
+  if (address->sa_family != AF_INET6) return false;
+  return !IN6_IS_ADDR_LINKLOCAL(&reinterpret_cast<const sockaddr_in6*>(address)->sin6_addr);
+}
+
+}  // namespace
+
+Expected<std::string> TwinAddresses::apply(std::span<const port::PortOptions> ports) {
+  std::set<std::pair<std::string, port::InterfaceAddress>> wanted;
+  for (const port::PortOptions& port : ports) {
+    for (const port::InterfaceAddress& address : port.addresses) wanted.emplace(port.twin, address);
+  }
+  if (wanted.empty() && ours_.empty()) return std::string();
+  const int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
+  if (fd < 0) return make_error(std::string("cannot open a netlink socket: ") + std::strerror(errno));
+  const std::unique_ptr<const int, void (*)(const int*)> closed(&fd, [](const int* open) { close(*open); });
+  std::size_t added = 0;
+  std::size_t removed = 0;
+  for (const port::PortOptions& port : ports) {
+    for (const port::InterfaceAddress& address : port.addresses) {
+      if (ours_.contains({port.twin, address})) continue;
+      const int error = change(fd, true, port.twin, address);
+      if (error == EEXIST) continue;
+      if (error != 0) {
+        return make_error("[[port]] '" + port.name + "': address = \"" + address.str() + "\": cannot be put on " +
+                          port.twin + ": " + why(error, port.twin, address));
+      }
+      ours_.emplace(port.twin, address);
+      ++added;
+    }
+  }
+  for (auto one = ours_.begin(); one != ours_.end();) {
+    if (wanted.contains(*one)) {
+      ++one;
+      continue;
+    }
+    // Somebody else may have taken it away, or the interface.
+    removed += change(fd, false, one->first, one->second) == 0 ? 1 : 0;
+    one = ours_.erase(one);
+  }
+  return changed_text(added, removed);
+}
+
+bool is_addressed(const std::string& interface) {
+  ifaddrs* all = nullptr;
+  if (getifaddrs(&all) != 0) return true;  // not known
+  bool found = false;
+  for (const ifaddrs* one = all; one != nullptr && !found; one = one->ifa_next) {
+    found = interface == one->ifa_name && is_reachable(one->ifa_addr);
+  }
+  freeifaddrs(all);
+  if (found) return true;
+  std::error_code none;
+  for (const auto& entry : std::filesystem::directory_iterator("/sys/class/net/" + interface, none)) {
+    if (entry.path().filename().string().starts_with("upper_")) return true;
+  }
+  return false;
+}
+
+}  // namespace sluice::control

@@ -1,0 +1,150 @@
+"""What a running gateway tells whoever watches it: /healthz, /readyz, /metrics, alert rules and the dashboard."""
+
+import json
+import re
+import shutil
+import subprocess
+import urllib.error
+import urllib.request
+
+import pytest
+
+from gateway import ROOT, SMALL_TABLES, Gateway, config
+from hosts import Lab, wait_until
+
+PROMETHEUS = ROOT / "packaging" / "prometheus"
+needs_promtool = pytest.mark.skipif(not shutil.which("promtool"), reason="needs promtool (prometheus)")
+
+
+@pytest.fixture(scope="module")
+def gateway(tmp_path_factory):
+    """A router that inspects, on two kernel interfaces; its twins have no addresses yet, and EVE goes to a place that can be full."""
+    folder = tmp_path_factory.mktemp("monitoring")
+    rules = folder / "test.rules"
+    rules.write_text('alert udp any any -> any any (msg:"x"; sid:1;)\n', encoding="utf-8")
+    with Lab() as lab:
+        host, other = lab.host("router"), lab.host("other")
+        for interface in ("lan0", "wan0"):
+            lab.join(other, interface, host, interface)
+        host.sysctl(net__ipv4__ip_forward=1, net__ipv6__conf__all__forwarding=1)
+        text = config([("lan", "lan0", "sl-lan"), ("wan", "wan0", "sl-wan")],
+                      inspect=(f'rules = ["{rules}"]', "flows = 1024", "streams = 64", "http = 16", 'stream_memory = "4M"', 'http_memory = "4M"',
+                               'fragment_memory = "1M"', f'eve = "{folder}/eve.json"', "stats_interval = 1"))
+        gateway = Gateway(host, folder, text).start()
+        gateway.other, gateway.eve = other, folder / "eve.json"
+        yield gateway
+
+
+def address(gateway):
+    for number, twin in ((1, "sl-lan"), (2, "sl-wan")):
+        gateway.host.ip(f"addr replace 10.{number}.0.1/24 dev {twin}")
+
+
+def ready(gateway):
+    """/readyz's HTTP status and its answer."""
+    def ask():
+        try:
+            with urllib.request.urlopen(f"http://{gateway.api}/readyz", timeout=5) as answer:
+                return answer.status, json.loads(answer.read())
+        except urllib.error.HTTPError as refusal:
+            return refusal.code, json.loads(refusal.read())
+
+    return gateway.host.inside(ask)
+
+
+def ailing(gateway, check):
+    """Whether this is all that is wrong, in all three places."""
+    metric = [line for line in gateway.get("/metrics").splitlines() if line.startswith("sluice_ailments{") and not line.endswith(" 0")]
+    status, answer = ready(gateway)
+    names = {one["name"] for one in answer.get("ailments", [])}
+    if check is None:
+        return status == 200 and answer == {"status": "ready"} and not metric and gateway.why_degraded() == ""
+    return (status == 503 and names == {check} and answer["status"] == "not ready" and answer["why"] == gateway.why_degraded() and
+            len(metric) == 1 and metric[0].startswith(f'sluice_ailments{{check="{check}"}} '))
+
+
+def test_twins_without_addresses_are_not_ready(gateway):
+    assert wait_until(lambda: ailing(gateway, "twin_unaddressed"), 3), gateway.why_degraded()
+    assert "port lan: its twin sl-lan has no address (address = [...] of the port, ip addr add" in gateway.why_degraded()
+    address(gateway)
+    assert wait_until(lambda: ailing(gateway, None), 3), gateway.why_degraded()
+    gateway.host.ip("addr del 10.1.0.1/24 dev sl-lan")
+    assert wait_until(lambda: ailing(gateway, "twin_unaddressed"), 3), gateway.why_degraded()
+    gateway.host.ip("addr add 2001:db8::1/64 dev sl-lan")
+    assert wait_until(lambda: ailing(gateway, None), 3), "one of IPv6 will do"
+    gateway.host.ip("addr del 2001:db8::1/64 dev sl-lan")
+    gateway.host.ip("link add br0 type bridge")
+    gateway.host.ip("link set sl-lan master br0")
+    assert wait_until(lambda: ailing(gateway, None), 3), "what stands on it has the address"
+    gateway.host.ip("link del br0")
+    address(gateway)
+
+
+def test_a_link_that_is_down_is_not_ready(gateway):
+    address(gateway)
+    assert wait_until(lambda: ailing(gateway, None), 3), gateway.why_degraded()
+    gateway.other.ip("link set wan0 down")
+    assert wait_until(lambda: ailing(gateway, "link_down"), 3), gateway.why_degraded()
+    assert gateway.why_degraded() == "port wan: its link is down (ip link set wan0 up, or look at its other end)"
+    gateway.other.ip("link set wan0 up")
+    assert wait_until(lambda: ailing(gateway, None), 3), gateway.why_degraded()
+    gateway.host.ip("link set lan0 down")
+    assert wait_until(lambda: ailing(gateway, "link_down"), 3), gateway.why_degraded()
+    gateway.host.ip("link set lan0 up")
+    assert wait_until(lambda: ailing(gateway, None), 3), gateway.why_degraded()
+
+
+def test_a_full_disk_is_not_ready(gateway):
+    """EVE's file moves to a device that is always full, and back."""
+    address(gateway)
+    gateway.eve.rename(f"{gateway.eve}.1")
+    gateway.eve.symlink_to("/dev/full")
+    gateway.control("reopen")
+    assert wait_until(lambda: ailing(gateway, "output_lost"), 5), gateway.why_degraded()
+    assert f"{gateway.eve} cannot be written: No space left on device (make room on its disk" in gateway.why_degraded()
+    gateway.eve.unlink()
+    gateway.control("reopen")
+    assert wait_until(lambda: ailing(gateway, None), 5), gateway.why_degraded()
+    assert wait_until(lambda: gateway.eve.exists() and gateway.eve.stat().st_size > 0, 3)
+
+
+@needs_promtool
+def test_promtool_has_nothing_to_say(gateway):
+    done = subprocess.run(["promtool", "check", "metrics"], input=gateway.get("/metrics"), text=True, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, check=False)
+    assert (done.returncode, done.stdout) == (0, "")
+
+
+def test_every_reason_is_there_from_the_start(tmp_path):
+    with Lab() as lab:
+        ports = [("a", "net_null0,no-rx=1", ""), ("b", "net_null1,no-rx=1", "")]
+        gateway = Gateway(lab.host("router"), tmp_path, config(ports, last="echo", size="128M", memory=("frames = 4096",))).start()
+        metrics = gateway.get("/metrics")
+        for reason in ("no_route", "ttl_expired", "link_down", "acl_denied", "inspect_dropped", "other_host"):
+            assert re.search(rf'^sluice_drops_total{{reason="{reason}"}} 0$', metrics, re.M), reason
+        assert 'sluice_icmp_errors_total{reason="too_big"} 0\n' in metrics
+        assert "TYPE sluice_latency_quantile_seconds summary" in metrics
+        assert "no_route" not in gateway.control("stats")
+
+
+@needs_promtool
+@pytest.mark.parametrize("words", [("check", "rules", "sluice.rules.yml"), ("test", "rules", "sluice.rules.test.yml")])
+def test_alert_rules_hold(words):
+    done = subprocess.run(["promtool", *words], cwd=PROMETHEUS, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+    assert done.returncode == 0, done.stdout
+
+
+def names_in(expression):
+    return set(re.findall(r"\bsluice_\w+", expression))
+
+
+def test_every_metric_of_rules_and_dashboard_exists(gateway):
+    there = {re.split(r"[{ ]", line)[0] for line in gateway.get("/metrics").splitlines() if not line.startswith("#")}
+    rules = "\n".join(re.findall(r"expr: (?:>\n)?((?:.|\n)*?)(?=\n        \w+:)", (PROMETHEUS / "sluice.rules.yml").read_text(encoding="utf-8")))
+    assert len(names_in(rules)) >= 10
+    dashboard = json.loads((ROOT / "packaging" / "grafana" / "sluice.json").read_text(encoding="utf-8"))
+    targets = [target["expr"] for panel in dashboard["panels"] for target in panel["targets"]]
+    asked = set().union(names_in(rules), *map(names_in, targets))
+    assert asked <= there, asked - there
+    ids = [panel["id"] for panel in dashboard["panels"]]
+    assert len(set(ids)) == len(ids) == 16 and dashboard["uid"] == "sluice" and dashboard["title"] == "Sluice"
