@@ -48,6 +48,8 @@ const Case cases[] = {
      "port left: its twin twin0 has no address (address = [...] of the port, ip addr add ... dev twin0, or unnumbered "
      "= "
      "true)"},
+    {"drops_nearly_all", [](Snapshot& s) { s.ports[0].drops_nearly_all_as = "other_host"; },
+     "port left: drops nearly everything that it receives as other_host (sluice capture drops shows them)"},
     {"forwarding_off", [](Snapshot& s) { s.forwarding_off = "IPv4 forwarding is off on a (sysctl -w x=1)"; },
      "kernel: IPv4 forwarding is off on a (sysctl -w x=1)"},
     {"rtsp_rules", [](Snapshot& s) { s.rtsp_ailment = "rtsp: a rule is missing"; }, "rtsp: a rule is missing"},

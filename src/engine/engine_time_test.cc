@@ -114,7 +114,7 @@ TEST(Engine, FallingBackToTheCpuSaysItsBound) {
     notes += note + "\n";
   }
   EXPECT_NE(notes.find("device: CPU, because there is none\n"), std::string::npos) << notes;
-  EXPECT_NE(notes.find("50.0 us of a batch = 50.0 us, deadline 20000.0 us\n"), std::string::npos) << notes;
+  EXPECT_NE(notes.find("50.0 us of a batch = 50.0 us; deadline 20000.0 us\n"), std::string::npos) << notes;
 }
 
 TEST(Engine, RefusesABoundBeyondItsDeadline) {

@@ -131,7 +131,7 @@ def test_what_finds_the_receive_ring_full_is_counted_as_missed(tmp_path, driver)
             return port(network, "lan")[key] - before[key]
 
         assert wait_until(lambda: grown("rx_frames") + grown("missed") >= 8000, 5), port(network, "lan")
-        assert grown("missed") > 5000 and grown("rx_frames") + grown("missed") < 8050
+        assert grown("missed") > 3000 and grown("rx_frames") + grown("missed") < 8050
         assert network.reaches(SERVER4)
 
 
@@ -141,7 +141,7 @@ def test_what_finds_the_transmit_ring_full_is_dropped_as_tx_full(tmp_path):
     with Topology(tmp_path, ports=ports) as network:
         network.start()
         network.router.run("tc qdisc add dev wan0 root tbf rate 1mbit burst 2kb limit 100mb")
-        network.client.blast(SERVER4, 4000)
+        network.client.blast(SERVER4, 12_000)
         assert wait_until(lambda: network.gateway.drops().get("tx_full", 0) > 1000, 5), network.gateway.stats()
         network.router.run("tc qdisc del dev wan0 root")
         assert wait_until(network.forwards, 10), network.gateway.stats()

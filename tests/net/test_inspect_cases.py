@@ -101,7 +101,7 @@ def test_each_rule_is_told_as_often_as_it_holds(tmp_path, case):
     write_pcap(tmp_path / "in.pcap", frames)
     (tmp_path / "test.rules").write_text("\n".join(rules) + "\n", encoding="utf-8")
     text = (ROOT / "examples" / "ids-capture.toml").read_text(encoding="utf-8")
-    text = text.replace("examples/local.rules", str(tmp_path / "test.rules")).replace("/tmp/sluice-in.pcap", str(tmp_path / "in.pcap"))
+    text = text.replace("examples/local.rules", str(tmp_path / "test.rules")).replace("examples/attacks.pcap", str(tmp_path / "in.pcap"))
     (tmp_path / "ids.toml").write_text(text.replace('\nfast = "-"', '\neve = "-"'), encoding="utf-8")
     done = subprocess.run([SLUICE, "run", tmp_path / "ids.toml"], cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stdout + done.stderr

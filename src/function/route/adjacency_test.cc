@@ -211,7 +211,7 @@ class LateLinksTest : public testing::Test {
       const bool covered = port != AdjacencyTable::any_port;
       ASSERT_EQ(table_.next_hops(id).at(0).port, port) << gateway.str();
       ASSERT_EQ(table_.at(id).word, covered ? Adjacency::of(AdjacencyKind::forward, port, mac_of(port), true).word
-                                            : Adjacency::of(AdjacencyKind::awaited, 0, {}, true).word)
+                                            : Adjacency::of(AdjacencyKind::awaited, port, {}, true).word)
           << gateway.str();
     }
   }
