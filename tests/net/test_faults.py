@@ -136,12 +136,12 @@ def test_what_finds_the_receive_ring_full_is_counted_as_missed(tmp_path, driver)
 
 
 def test_what_finds_the_transmit_ring_full_is_dropped_as_tx_full(tmp_path):
-    """A link of 1 Mbit/s behind a queue that keeps everything: the packet socket's ring fills up, and empties again."""
+    """A link of 1 Mbit/s behind a queue that keeps everything: the room of the packet socket fills up, and empties again."""
     ports = [("lan", "net_af_packet0,iface=lan0", "sl-lan"), ("wan", "net_af_packet1,iface=wan0,qdisc_bypass=0", "sl-wan")]
     with Topology(tmp_path, ports=ports) as network:
         network.start()
         network.router.run("tc qdisc add dev wan0 root tbf rate 1mbit burst 2kb limit 100mb")
-        network.client.blast(SERVER4, 12_000)
+        network.client.blast(SERVER4, 20_000, 1400)
         assert wait_until(lambda: network.gateway.drops().get("tx_full", 0) > 1000, 5), network.gateway.stats()
         network.router.run("tc qdisc del dev wan0 root")
         assert wait_until(network.forwards, 10), network.gateway.stats()
