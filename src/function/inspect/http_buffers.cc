@@ -94,7 +94,8 @@ void set_http_buffers(match::Buffers& all, match::Point point, const Transaction
   if (!transaction.request.flags.missing) {
     set_request(buffers, transaction);
     buffers.set(Buffer::http_protocol, transaction.version());
-    if (point >= match::Point::request_body) buffers.set_any(Buffer::http_request_body, transaction.request.body_view());
+    if (point >= match::Point::request_body)
+      buffers.set_any(Buffer::http_request_body, transaction.request.body_view());
   }
   if (response) set_response(buffers, transaction);
   const Message& own = response ? transaction.response : transaction.request;
