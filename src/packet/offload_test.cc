@@ -122,7 +122,9 @@ TEST(Offload, SctpGetsItsCrc) {
 class Cut : public testing::TestWithParam<std::tuple<unsigned, bool, std::size_t>> {};
 
 TEST_P(Cut, EverySegmentIsWhatTheSenderWouldHaveSent) {
-  const auto [family, tcp, payload] = GetParam();
+  const unsigned family = std::get<0>(GetParam());
+  const bool tcp = std::get<1>(GetParam());
+  const std::size_t payload = std::get<2>(GetParam());
   constexpr std::size_t piece = 1400;
   constexpr std::uint8_t all_flags = tcp_ack | tcp_psh | tcp_fin | 0x80;
   const std::size_t offset = tcp ? tcp_checksum : udp_checksum;
