@@ -3,6 +3,7 @@
 //
 // Messages stand for themselves; an answer (NLMSG_DONE, NLMSG_ERROR) stands for what the mirror does between messages:
 // the rest of its error number divided by four chooses settle, a dump that names nothing, or the begin of a dump.
+#include <algorithm>
 #include <optional>
 #include <set>
 #include <span>

@@ -126,7 +126,8 @@ Expected<std::unique_ptr<CpuMatcher>> CpuMatcher::create(std::span<const Pattern
     }
   }
   for (const ClassMask classes : class_groups(patterns)) {
-    Database& database = matcher->databases_.emplace_back(nullptr, classes);
+    matcher->databases_.push_back({nullptr, classes});
+    Database& database = matcher->databases_.back();
     if (auto ok = matcher->compile(patterns, database); !ok) return tl::unexpected(ok.error());
     for (unsigned c = 0; c < max_classes; ++c) {
       if ((classes >> c & 1) != 0) matcher->of_class_[c] = database.compiled;
