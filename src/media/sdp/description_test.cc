@@ -105,7 +105,7 @@ TEST(Description, OddLinesAreWrittenInOneWay) {
   const std::pair<std::string, std::string_view> cases[] = {
       {"\xEF\xBB\xBFv=0\r\n", "v=0\r\n"},
       {std::string("v=0\r\na=b\r\n\0\0", 12), "v=0\r\na=b\r\n"},
-      {std::string("v=0\r\na=b\0c\r\nm=audio 0 RTP/AVP 0\r\n", 35), "v=0\r\na=b"},
+      {std::string("v=0\r\na=b\0c\r\nm=audio 0 RTP/AVP 0\r\n", 33), "v=0\r\na=b"},
       {"\r\n\n v=0 \r\n \t\r\na=b\r\r\n", "v=0\r\na=b\r\n"},
       {"v=0\rs=a \rm=audio 0 RTP/AVP 0\r", "v=0\r\ns=a \r\nm=audio 0 RTP/AVP 0\r\n"},
       {"V = 0\nC =\tIN IP4 1.2.3.4\n", "v=0\nc=IN IP4 1.2.3.4\n"},
