@@ -9,6 +9,8 @@
 #include "cli/commands.h"
 #include "cli/signals.h"
 #include "cli/text.h"
+#include "control/api.h"
+#include "control/busy_cores.h"
 #include "control/config.h"
 #include "control/conversation_notes.h"
 #include "control/function_maker.h"
@@ -96,6 +98,20 @@ void say_what_ports_lack(control::Config& config) {
   }
 }
 
+// Where a gateway has the address of the API already, it is this one, or has to end before: it may have the cores, too.
+bool runs_already(const control::Config& config) {
+  return !control::Api::check_address(config.api);
+}
+
+// Cores that are not this machine's, or have other work.
+void say_what_cores_lack(control::Config& config) {
+  const auto placed = engine::check_placement(config.engine);
+  say_what_is_lacking(config, placed);
+  if (placed && !config.allow_busy_cores && !runs_already(config)) {
+    say_what_is_lacking(config, control::check_cores_are_free(config.engine));
+  }
+}
+
 int check(const std::string& path) {
   end_on_signals();
   control::Config config = control::Config::from_file(path);
@@ -115,6 +131,7 @@ int check(const std::string& path) {
       std::fprintf(stderr, "%s\n", note.c_str());
     }
     say_what_ports_lack(config);
+    say_what_cores_lack(config);
     say_what_is_lacking(config, port::check_memory(config.engine.memory, config.engine.ports));
     say_what_is_lacking(config, (*function)->check_memory(engine::planned_lanes(config.engine)));
     return 0;
@@ -131,9 +148,11 @@ void add_check(CLI::App& app, int& status) {
   command->add_option("FILE", *path, "the configuration (TOML)")->required()->type_name("");
   command->footer(
       "Prints one line for each mistake: file, line, key, value and what is allowed.\n"
-      "The files of routes and rules and the captures that it names are read too. Ports need not exist; memory that "
+      "The files of routes and rules and the captures that it names are read too. Ports need not exist; what a start "
+      "on "
       "this\n"
-      "machine does not have is said. Exit status: 0 the file is fine, 2 it is not.");
+      "machine would refuse is said: memory, interfaces, privileges, cores that are not there or have other work.\n"
+      "Exit status: 0 the file is fine, 2 it is not.");
   command->callback([path, &status] {
     require_file(*path);
     status = check(*path);

@@ -52,15 +52,33 @@ bool staggers(const Options& options) {
   return find_such(options.chain, &FunctionType::launches_alone) != nullptr;
 }
 
-LanePlan planned_lanes(const Options& options) {
-  LanePlan plan{.lanes = 0, .deadline = options.deadline, .captures = port::only_read_captures(options.ports)};
-  Demand demand{.ports = {}, .threads_limit = std::numeric_limits<unsigned>::max()};
+namespace {
+
+// Whether there is a GPU for "auto" is not known.
+Expected<Placement> planned_placement(const Options& options) {
+  Demand demand{.ports = {},
+                .threads_limit = std::numeric_limits<unsigned>::max(),
+                .needs_worker = device::gpu_index(options.device).has_value()};
   for (const port::PortOptions& port : options.ports) {
     demand.ports.push_back({port.name, -1, port.lane_count(), port.queues});
-    plan.lanes += port.lane_count();
   }
   demand.paired = follows_conversations(options);
-  if (const auto placement = place(options, this_machine(), demand)) {
+  return place(options, this_machine(), demand);
+}
+
+}  // namespace
+
+Expected<void> check_placement(const Options& options) {
+  const auto placement = planned_placement(options);
+  return placement ? Expected<void>() : tl::unexpected(placement.error());
+}
+
+LanePlan planned_lanes(const Options& options) {
+  LanePlan plan{.lanes = 0, .deadline = options.deadline, .captures = port::only_read_captures(options.ports)};
+  for (const port::PortOptions& port : options.ports) {
+    plan.lanes += port.lane_count();
+  }
+  if (const auto placement = planned_placement(options)) {
     plan.threads = static_cast<std::uint32_t>(placement->lane_cores.size());
     plan.forwarders = !placement->forwarder_cores.empty();
   }

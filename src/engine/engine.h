@@ -36,6 +36,8 @@ using GpuOpener = std::function<Expected<std::unique_ptr<device::Gpu>>(int index
 // The lanes of a start, as far as they are known before ports are open: one thread where its cores are not this
 // machine's.
 LanePlan planned_lanes(const Options& options);
+// An Error when the start would refuse the cores that the options name, or lanes on them (placement.h).
+Expected<void> check_placement(const Options& options);
 // Whether the lanes' time points are spread over the cycle, on a GPU: as the options say, or as their chain wants it.
 bool staggers(const Options& options);
 

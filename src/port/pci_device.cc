@@ -4,9 +4,11 @@
 #include <array>
 #include <cctype>
 #include <filesystem>
+#include <fstream>
 #include <regex>
 #include <string_view>
 
+#include "base/capability.h"
 #include "port/virtual_device.h"
 
 namespace sluice::port {
@@ -22,6 +24,19 @@ constexpr std::array<std::string_view, 5> drivers_for_dpdk = {"igb_uio", "uio_pc
 bool serves_dpdk(const std::string& driver) {
   return driver.find("vfio") != std::string::npos ||
          std::ranges::find(drivers_for_dpdk, driver) != drivers_for_dpdk.end();
+}
+
+bool needs_physical_addresses(const fs::path& device, const std::string& driver) {
+  if (driver == "igb_uio" || driver == "uio_pci_generic") {
+    return true;
+  }
+  if (driver.find("vfio") == std::string::npos) {
+    return false;
+  }
+  std::string group;
+  std::ifstream(device / "iommu_group" / "name") >> group;
+  std::error_code error;
+  return group == "vfio-noiommu" || !fs::exists(device / "iommu_group", error);
 }
 
 }  // namespace
@@ -50,6 +65,12 @@ Expected<void> check_pci_device(const std::string& address, const std::string& b
   if (!driver.empty() && !serves_dpdk(driver)) {
     return make_error(address + " is bound to " + driver + ": bind it to vfio-pci: dpdk-devbind.py -b vfio-pci " +
                       address);
+  }
+  if (needs_physical_addresses(device, driver) && !(has_capability(CAP_SYS_ADMIN) && has_capability(CAP_SYS_RAWIO))) {
+    return make_error(address + " (" + driver +
+                      ") has no IOMMU and needs physical addresses: run as root or with CAP_SYS_ADMIN and "
+                      "CAP_SYS_RAWIO; systemd's unit gets them from share/sluice/systemd/nic-without-iommu.conf "
+                      "(docs/production.md)");
   }
   return {};
 }

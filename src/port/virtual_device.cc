@@ -1,13 +1,11 @@
 #include "port/virtual_device.h"
 
-#include <linux/capability.h>
 #include <linux/ethtool.h>
 #include <linux/sockios.h>
 #include <net/if.h>
 #include <net/if_arp.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,9 +14,11 @@
 #include <cstring>
 #include <fstream>
 
+#include "base/capability.h"
 #include "port/device_arguments.h"
 #include "port/interface_request.h"
 #include "port/packet_port.h"
+#include "port/pci_device.h"
 #include "port/tap_holder.h"
 
 namespace sluice::port {
@@ -55,13 +55,6 @@ Channels channels_of(const std::string& interface) {
   return {std::max(1U, channels.rx_count + channels.combined_count), std::max(1U, channels.combined_count)};
 }
 
-// Whether this process may make interfaces and change them; a container's own rules come on top.
-bool may_administer_interfaces() {
-  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
-  __user_cap_data_struct sets[_LINUX_CAPABILITY_U32S_3]{};
-  return syscall(SYS_capget, &header, sets) != 0 || (sets[0].effective & CAP_TO_MASK(CAP_NET_ADMIN)) != 0;
-}
-
 // The drivers take whatever comes for an Ethernet header.
 Expected<void> check_ethernet(const std::string& interface) {
   ifreq argument{};
@@ -94,7 +87,7 @@ Expected<void> check_interface(const PortOptions& port, int domain, const std::s
   } else {
     return make_error("the kernel has no socket for frames of '" + interface + "': " + std::strerror(errno));
   }
-  if (!may_administer_interfaces()) {
+  if (!has_capability(CAP_NET_ADMIN)) {
     return make_error("no permission to set up '" + interface + "': run as root or with " + privilege);
   }
   return {};
@@ -148,8 +141,14 @@ Expected<void> check_af_packet(const PortOptions& port) {
 }
 
 Expected<void> check_af_xdp(const PortOptions& port) {
-  if (auto usable = check_interface(port, AF_XDP, "CAP_NET_RAW, CAP_NET_ADMIN and CAP_BPF"); !usable) {
+  constexpr const char* privilege = "CAP_NET_RAW, CAP_NET_ADMIN and CAP_SYS_ADMIN";
+  if (auto usable = check_interface(port, AF_XDP, privilege); !usable) {
     return usable;
+  }
+  // libxdp looks for programs by their numbers (BPF_PROG_GET_FD_BY_ID), which CAP_BPF does not allow.
+  if (!has_capability(CAP_SYS_ADMIN)) {
+    return make_error("no permission to load an XDP program: run as root or with " + std::string(privilege) +
+                      "; systemd's unit gets it from share/sluice/systemd/af-xdp.conf (docs/production.md)");
   }
   const bool chosen = has_argument(port.device, "queue_count") || has_argument(port.device, "start_queue") ||
                       has_argument(port.device, "xdp_prog");
@@ -170,7 +169,7 @@ Expected<void> check_af_xdp(const PortOptions& port) {
 }
 
 Expected<void> check_tap(const PortOptions& port) {
-  if (!may_administer_interfaces()) {
+  if (!has_capability(CAP_NET_ADMIN)) {
     return make_error("no permission to make a TAP interface: run as root or with CAP_NET_ADMIN");
   }
   const std::string interface = device_argument(port.device, "iface");
@@ -282,6 +281,9 @@ Expected<void> check_device(const PortOptions& port, const MemoryOptions& memory
   }
   if (auto fine = check_sizes(port, memory); !fine) {
     return fine;
+  }
+  if (const std::string address = pci_address(port.device); !address.empty()) {
+    return check_pci_device(address);
   }
   if (is_driver(port.device, "net_af_packet")) {
     return check_af_packet(port);

@@ -250,6 +250,8 @@ def test_a_refusal_names_the_line_of_its_setting(fresh, engine, memory, route, s
     text = config(PORTS, engine=engine, memory=memory, **({"route": route} if route else {}))
     line = refused(fresh, text)
     assert line_of(text, setting) in line and words in line
+    if "core" in setting:
+        assert line.strip() in fresh.router.run([SLUICE, "check", fresh.folder / "bad.toml"]), "check says what a start refuses"
 
 
 @pytest.mark.alone
@@ -260,6 +262,7 @@ def test_a_core_that_others_use_is_refused_unless_allowed(fresh):
     text = config(PORTS, engine=[f"cores = [{core}]"])
     line = refused(fresh, text)
     assert line_of(text, "cores") + f"[engine] cores: core {core} is " in line and 'busy_cores = "allow"' in line
+    assert f"[engine] cores: core {core} is " in fresh.router.run([SLUICE, "check", fresh.folder / "bad.toml"])
     fresh.configuration = {"engine": [f"cores = [{core}]", 'busy_cores = "allow"']}
     fresh.start()
 

@@ -33,6 +33,13 @@ def example(name):
     return text
 
 
+@pytest.mark.skipif(not shutil.which("systemd-analyze") or "--offline" not in subprocess.run(["systemd-analyze", "--help"], capture_output=True, text=True, check=False).stdout,
+                    reason="needs systemd-analyze of systemd 250 or later")
+def test_systemd_finds_it_restricted():
+    done = subprocess.run(["systemd-analyze", "security", "--no-pager", "--offline=true", "--threshold=30", UNIT], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 @pytest.mark.parametrize("name", ["router.toml", "rtsp.toml", "rtsp-explicit.toml", "srtp.toml"])
 def test_an_example_starts(tmp_path, name):
     text = example(name)
@@ -43,6 +50,19 @@ def test_an_example_starts(tmp_path, name):
         listening = network.router.run("ss -Hltn")
         ports = {int(port) for port in re.findall(r"\d+", re.search(r"(?m)^ports = \[(.+)\]|$", text)[1] or "")}
         assert all(f":{port} " in listening for port in ports), listening
+
+
+def test_a_port_that_needs_more_says_which_drop_in_has_it(tmp_path):
+    """And `check`, which the unit runs first, as well as the start; with the drop-in it starts."""
+    text = re.sub(r"net_af_packet(\d)", r"net_af_xdp\1", example("router.toml"))
+    added = re.findall(r"(?m)^CapabilityBoundingSet=CAP_(.+)$", (ROOT / "packaging" / "systemd" / "af-xdp.conf").read_text(encoding="utf-8"))
+    with Topology(tmp_path) as network:
+        (tmp_path / "xdp.toml").write_text(text, encoding="utf-8")
+        for command, status in (("check", 0), ("run", 2)):
+            done = subprocess.run(["ip", "netns", "exec", network.router.name, *under(bounding_set()), SLUICE, command, tmp_path / "xdp.toml"],
+                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=60, check=False)
+            assert done.returncode == status and "CAP_SYS_ADMIN" in done.stdout and "systemd/af-xdp.conf" in done.stdout, done.stdout
+        network.gateway = Gateway(network.router, tmp_path, text, under([*bounding_set(), *(name.lower() for name in added)])).start()
 
 
 def test_what_is_missing_has_its_own_name(tmp_path):

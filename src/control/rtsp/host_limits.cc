@@ -1,9 +1,6 @@
 #include "control/rtsp/host_limits.h"
 
-#include <linux/capability.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <fstream>
@@ -11,18 +8,13 @@
 #include <utility>
 #include <vector>
 
+#include "base/capability.h"
 #include "media/text.h"
 
 namespace sluice::control::rtsp {
 namespace {
 
 constexpr std::uint64_t other_files = 256;
-
-bool may_raise_hard_limits() {
-  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
-  __user_cap_data_struct sets[_LINUX_CAPABILITY_U32S_3]{};
-  return syscall(SYS_capget, &header, sets) == 0 && (sets[0].effective & CAP_TO_MASK(CAP_SYS_RESOURCE)) != 0;
-}
 
 using Range = std::pair<unsigned, unsigned>;
 
@@ -54,7 +46,7 @@ HostLimits host_limits(const std::string& root) {
   HostLimits limits;
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) == 0) limits.files = limit.rlim_max;
-  if (may_raise_hard_limits()) {
+  if (has_capability(CAP_SYS_RESOURCE)) {
     std::uint64_t most = 0;
     if (std::ifstream(root + "/proc/sys/fs/nr_open") >> most) limits.files = std::max(limits.files, most);
   }

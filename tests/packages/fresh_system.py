@@ -1,0 +1,108 @@
+"""A fresh system of this release, made by debootstrap in a folder: commands in it, packages, and its own systemd in a container
+(systemd-nspawn) on the network of a host."""
+
+import os
+import pathlib
+import re
+import signal
+import subprocess
+
+from hosts import stop, wait_until
+
+SUITE = os.environ.get("SUITE") or re.search(r"VERSION_CODENAME=(\w+)", pathlib.Path("/etc/os-release").read_text(encoding="utf-8"))[1]
+ENVIRONMENT = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "DEBIAN_FRONTEND": "noninteractive", "LC_ALL": "C.UTF-8"}
+
+
+def run(*command, check=True, **options):
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False, **options)
+    assert not check or done.returncode == 0, f"{command}: exit status {done.returncode}\n{done.stdout[-3000:]}"
+    return done.stdout
+
+
+class System:
+    def __init__(self, root):
+        self.root = root
+        self.mounts = []
+
+    def __enter__(self):
+        run("debootstrap", "--variant=minbase", "--include=systemd-sysv,iproute2,logrotate,procps", SUITE, self.root)
+        self.root.chmod(0o755)  # for users in there who are not root
+        self.policy = self.root / "usr/sbin/policy-rc.d"  # no service starts while packages are installed from outside
+        self.policy.write_text("#!/bin/sh\nexit 101\n", encoding="ascii")
+        self.policy.chmod(0o755)
+        self.mount()
+        return self
+
+    def mount(self):
+        for source, target, options in (("proc", "proc", ["-t", "proc"]), ("/dev", "dev", ["--rbind"])):
+            run("mount", *options, source, self.root / target)
+            self.mounts.append(self.root / target)
+        run("mount", "--make-rslave", self.root / "dev")
+
+    def unmount(self):
+        while self.mounts:
+            subprocess.run(["umount", "-R", "-l", self.mounts.pop()], check=False)
+
+    def __exit__(self, *_):
+        self.unmount()
+
+    def path(self, name):
+        return self.root / name.lstrip("/")
+
+    def text(self, name):
+        return self.path(name).read_text(encoding="utf-8")
+
+    def run(self, *command):
+        return run("chroot", self.root, *command, env=ENVIRONMENT)
+
+    def install(self, package, *options):
+        self.path(f"/tmp/{package.name}").write_bytes(package.read_bytes())
+        return self.run("apt-get", "install", "-y", "--no-install-recommends", *options, f"/tmp/{package.name}")
+
+
+class Booted:
+    """The system with its own systemd, on the network of `host`."""
+
+    def __init__(self, system, host):
+        self.system = system
+        self.host = host
+
+    def __enter__(self):
+        self.system.unmount()
+        self.system.policy.unlink(missing_ok=True)
+        command = ["systemd-nspawn", "--keep-unit", "--register=no", f"--machine=sluice-{os.getpid()}", f"--directory={self.system.root}",
+                   f"--network-namespace-path=/run/netns/{self.host.name}", "--capability=all", "--system-call-filter=bpf @keyring",
+                   "--bind=/dev/net/tun", "--console=passive", "--boot"]
+        # nspawn shows only a part of /sys otherwise, which DPDK takes for no /sys at all.
+        self.process = subprocess.Popen(command, env={**os.environ, "SYSTEMD_NSPAWN_API_VFS_WRITABLE": "yes"}, stdin=subprocess.DEVNULL,
+                                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        if not wait_until(lambda: self.process.poll() is not None or self.state() in ("running", "degraded"), 60):
+            self.__exit__()
+            raise AssertionError(f"the system has not booted: {self.state()}")
+        return self
+
+    def leader(self):
+        """The process that is 1 in there."""
+        return run("pgrep", "--parent", str(self.process.pid), check=False).split()
+
+    def state(self):
+        return self.run("systemctl", "is-system-running", check=False).strip() if self.leader() else ""
+
+    def run(self, *command, check=True):
+        leader, = self.leader()
+        return run("nsenter", "--target", leader, "--all", "--wd=/", *command, check=check, env=ENVIRONMENT)
+
+    def journal(self):
+        return self.run("journalctl", "--no-pager", "--output=cat", "--unit=sluice", check=False)
+
+    def start(self, configuration):
+        """The service anew, with this configuration; the id of its process."""
+        self.system.path("/etc/sluice/sluice.toml").write_text(configuration, encoding="utf-8")
+        self.run("systemctl", "daemon-reload")
+        self.run("systemctl", "reset-failed", "sluice", check=False)
+        self.run("sh", "-c", "systemctl restart sluice || { journalctl --no-pager --output=cat --unit=sluice; exit 1; }")
+        return self.run("systemctl", "show", "--property=MainPID", "--value", "sluice").strip()
+
+    def __exit__(self, *_):
+        stop(self.process, signal.SIGTERM, 60)
+        self.system.mount()
