@@ -109,7 +109,8 @@ class Stream final : public CaptureStream {
     while (held_.size() < most_held && session_->take(record)) {
       if (record.event != TapEvent::settled) {
         const bool waits = record.event == TapEvent::received;
-        held_.push_back({std::exchange(record, {}), Clock::now(), !waits});
+        held_.push_back(
+            {record, Clock::now(), !waits});  // a copy has no more room than it needs, `record` keeps its own
         if (waits) by_id_[held_.back().record.id] = &held_.back();
         continue;
       }

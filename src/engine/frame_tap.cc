@@ -10,7 +10,6 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
-#include <functional>
 #include <thread>
 #include <utility>
 
@@ -103,11 +102,10 @@ struct TapSession::State {
   std::vector<TapRecord> records;
   RecordRing free, full;
   std::vector<Followed> followed;
-  std::atomic<std::uint64_t> last_id{0};
 };
 
-TapSession::TapSession(FrameTap& tap, unsigned slot, std::unique_ptr<State> state)
-    : tap_(tap), slot_(slot), state_(std::move(state)) {}
+TapSession::TapSession(FrameTap& tap, unsigned slot, std::uint64_t born, std::unique_ptr<State> state)
+    : tap_(tap), slot_(slot), born_(born), state_(std::move(state)) {}
 
 TapSession::~TapSession() {
   tap_.close(slot_);
@@ -142,7 +140,7 @@ TapRecord* TapSession::copy(const rte_mbuf* frame, TapEvent event, std::uint16_t
   record->bytes.resize(size);
   const void* const bytes = rte_pktmbuf_read(frame, 0, size, record->bytes.data());
   if (bytes != nullptr && bytes != record->bytes.data()) std::memcpy(record->bytes.data(), bytes, size);
-  record->id = state_->last_id.fetch_add(1, std::memory_order_relaxed) + 1;
+  record->id = tap_.last_id_.fetch_add(1, std::memory_order_relaxed) + 1;
   record->tsc = tsc;
   record->length = length;
   record->lane = lane;
@@ -152,12 +150,6 @@ TapRecord* TapSession::copy(const rte_mbuf* frame, TapEvent event, std::uint16_t
   record->verdict = TapVerdict::none;
   record->reason = packet::no_reason;
   return record;
-}
-
-bool TapSession::owns(const TapRecord* record) const {
-  const std::less<const TapRecord*> before;
-  const TapRecord* const first = state_->records.data();
-  return !before(record, first) && before(record, first + state_->records.size());
 }
 
 void TapSession::publish(TapRecord* record) {
@@ -180,7 +172,7 @@ std::uint64_t TapSession::claim(const rte_mbuf* frame) {
 }
 
 void TapSession::settle(std::uint64_t id, TapVerdict verdict, std::uint16_t port, packet::Reason reason) {
-  TapRecord* const record = id == 0 ? nullptr : state_->free.get();
+  TapRecord* const record = gave(id) ? state_->free.get() : nullptr;
   if (record == nullptr) return;  // its frame is there, without what became of it
   record->id = id;
   record->event = TapEvent::settled;
@@ -198,9 +190,9 @@ Expected<std::unique_ptr<TapSession>> FrameTap::open(const TapRequest& request) 
   if (!state->made()) return make_error("no memory for " + std::to_string(request.records) + " frames");
   const std::lock_guard lock(opening_);
   for (unsigned slot = 0; slot < most_sessions; ++slot) {
-    if (sessions_[slot].load() != nullptr) continue;
-    std::unique_ptr<TapSession> session(new TapSession(*this, slot, std::move(state)));
-    sessions_[slot].store(session.get());
+    if (slots_[slot].session.load() != nullptr) continue;
+    std::unique_ptr<TapSession> session(new TapSession(*this, slot, last_id_.load(), std::move(state)));
+    slots_[slot].session.store(session.get());
     open_.fetch_or(1U << slot);
     return session;
   }
@@ -210,18 +202,20 @@ Expected<std::unique_ptr<TapSession>> FrameTap::open(const TapRequest& request) 
 void FrameTap::close(unsigned slot) {
   const std::lock_guard lock(opening_);
   open_.fetch_and(~(1U << slot));
-  sessions_[slot].store(nullptr);
+  slots_[slot].session.store(nullptr);
   // Whoever comes in from now on does not see it.
-  while (inside_.load() != 0) std::this_thread::sleep_for(std::chrono::microseconds(50));
+  while (slots_[slot].inside.load() != 0) std::this_thread::sleep_for(std::chrono::microseconds(50));
 }
 
 template <typename F>
 void FrameTap::each(const F& f) {
-  inside_.fetch_add(1);
   for (unsigned slot = 0; slot < most_sessions; ++slot) {
-    if (TapSession* const session = sessions_[slot].load()) f(slot, *session);
+    Slot& one = slots_[slot];
+    if (one.session.load(std::memory_order_relaxed) == nullptr) continue;
+    one.inside.fetch_add(1);
+    if (TapSession* const session = one.session.load()) f(slot, *session);
+    one.inside.fetch_sub(1);
   }
-  inside_.fetch_sub(1);
 }
 
 void FrameTap::received(std::uint32_t lane, std::uint16_t port, std::span<rte_mbuf* const> frames, std::uint64_t tsc) {
@@ -232,6 +226,8 @@ void FrameTap::received(std::uint32_t lane, std::uint16_t port, std::span<rte_mb
       if (TapRecord* const record = session.copy(frame, TapEvent::received, port, lane, tsc)) {
         session.follow(frame, record->id);
         session.publish(record);
+      } else {
+        session.claim(frame);  // what its buffer held before is not under way any more
       }
     }
   });
@@ -272,7 +268,7 @@ void FrameTap::settle(const Claim& claim, TapVerdict verdict, std::uint16_t port
 
 void FrameTap::unclaim(const Claim& claim, const rte_mbuf* frame) {
   each([&](unsigned slot, TapSession& session) {
-    if (claim[slot] != 0) session.follow(frame, claim[slot]);
+    if (session.gave(claim[slot])) session.follow(frame, claim[slot]);
   });
 }
 
@@ -289,7 +285,7 @@ void FrameTap::Sending::begin(FrameTap& tap, std::uint32_t lane, std::uint16_t p
       const TapRequest& request = session.state_->request;
       if (request.drops || !request.out || !session.wants(port, lane)) return;
       if (TapRecord* const record = session.copy(frame, TapEvent::sent, port, lane, now)) {
-        one.copy[slot] = record;
+        one.copies[slot] = {record, record->id};
       }
     });
   }
@@ -306,11 +302,12 @@ void FrameTap::Sending::end(unsigned sent) {
     }
     tap_->each([&](unsigned slot, TapSession& session) {
       // A session that was opened meanwhile has records of its own.
-      if (one.copy[slot] == nullptr || !session.owns(one.copy[slot])) return;
+      const Copy& copy = one.copies[slot];
+      if (!session.gave(copy.id)) return;
       if (left) {
-        session.publish(one.copy[slot]);
+        session.publish(copy.record);
       } else {
-        session.state_->free.put(one.copy[slot]);
+        session.state_->free.put(copy.record);
       }
     });
   }

@@ -73,10 +73,11 @@ class TapSession {
  private:
   friend class FrameTap;
   struct State;
-  TapSession(FrameTap& tap, unsigned slot, std::unique_ptr<State> state);
+  TapSession(FrameTap& tap, unsigned slot, std::uint64_t born, std::unique_ptr<State> state);
   bool wants(std::uint16_t port, std::uint32_t lane) const;
   TapRecord* copy(const rte_mbuf* frame, TapEvent event, std::uint16_t port, std::uint32_t lane, std::uint64_t tsc);
-  bool owns(const TapRecord* record) const;
+  // Whether an id is of this session, and not of one before it in its slot.
+  bool gave(std::uint64_t id) const { return id > born_; }
   void publish(TapRecord* record);
   void follow(const rte_mbuf* frame, std::uint64_t id);
   std::uint64_t claim(const rte_mbuf* frame);
@@ -84,6 +85,7 @@ class TapSession {
 
   FrameTap& tap_;
   const unsigned slot_;
+  const std::uint64_t born_;  // the last id that was given before it was opened
   std::atomic<std::uint64_t> lost_{0};
   std::unique_ptr<State> state_;
 };
@@ -113,10 +115,14 @@ class FrameTap {
 
    private:
     static constexpr unsigned most = 64;
+    struct Copy {
+      TapRecord* record;
+      std::uint64_t id;  // the record's, which may be gone with its session
+    };
     struct Frame {
       const rte_mbuf* frame;
       Claim claim;
-      std::array<TapRecord*, most_sessions> copy;
+      std::array<Copy, most_sessions> copies;
     };
     FrameTap* tap_ = nullptr;
     std::uint16_t port_ = 0;
@@ -133,10 +139,14 @@ class FrameTap {
   void each(const F& f);
   void close(unsigned slot);
 
+  struct Slot {
+    std::atomic<TapSession*> session{nullptr};
+    std::atomic<std::uint32_t> inside{0};  // lanes that use it, or look whether it is there
+  };
   std::mutex opening_;
-  std::atomic<std::uint32_t> open_{0};    // a bit for each session
-  std::atomic<std::uint32_t> inside_{0};  // lanes that are in each()
-  std::array<std::atomic<TapSession*>, most_sessions> sessions_{};
+  std::atomic<std::uint32_t> open_{0};  // a bit for each session
+  std::atomic<std::uint64_t> last_id_{0};
+  std::array<Slot, most_sessions> slots_{};
 };
 
 }  // namespace sluice::engine

@@ -187,6 +187,38 @@ TEST_F(FrameTapTest, ABurstShowsWhatItDropsAndPunts) {
   EXPECT_EQ(records[3].reason, no_twin) << "which it is dropped for in the end";
 }
 
+TEST_F(FrameTapTest, WhatWasBegunForASessionIsNotToldToTheNext) {
+  TapRequest request = of_port(0);
+  request.ports.set(1);
+  auto before = open(request);
+  rte_mbuf* frames[] = {udp(1), udp(2)};
+  tap_.received(0, 0, {frames, 1}, 7);
+  FrameTap::Sending sending;
+  sending.begin(tap_, 0, 1, {frames, 1});
+  before.reset();
+  auto after = open(request);
+  tap_.received(0, 0, {frames + 1, 1}, 8);
+  sending.end(1);
+  const auto records = all(*after);
+  ASSERT_EQ(records.size(), 1U);
+  EXPECT_EQ(records[0].tsc, 8U);
+  rte_pktmbuf_free_bulk(frames, 2);
+}
+
+TEST_F(FrameTapTest, ABufferThatIsUsedAgainTellsNothingOfTheFrameBefore) {
+  TapRequest request = of_port(0);
+  request.filter = "udp src port 1";
+  auto session = open(request);
+  rte_mbuf* frame = udp(1);
+  tap_.received(0, 0, {&frame, 1}, 7);
+  constexpr unsigned source_port = 35;
+  rte_pktmbuf_mtod(frame, std::uint8_t*)[source_port] = 2;
+  tap_.received(0, 0, {&frame, 1}, 8);
+  tap_.dropped(0, 0, frame, no_twin);
+  EXPECT_EQ(all(*session).size(), 1U);
+  rte_pktmbuf_free(frame);
+}
+
 // Sessions come and go while lanes are at work.
 TEST_F(FrameTapTest, NoLaneTouchesASessionThatIsGone) {
   std::atomic<bool> stop{false};
