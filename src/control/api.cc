@@ -32,7 +32,8 @@ namespace {
 constexpr std::size_t largest_body = 4096, largest_request = 65536;
 constexpr std::chrono::seconds request_time{2};
 constexpr std::uint32_t most_rows = 1'000'000;
-constexpr std::size_t threads = 4;  // a reload, and more that are refused meanwhile, leave some for reads
+// A reload, and more that are refused meanwhile, leave some for reads, whatever captures run.
+constexpr std::size_t threads = 4 + engine::FrameTap::most_sessions;
 constexpr const char* json_type = "application/json";
 // What is in frames is for root and the socket's group alone, whoever else may make changes.
 constexpr const char* capture_path = "/api/v1/capture";

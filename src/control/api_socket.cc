@@ -94,6 +94,7 @@ std::optional<ucred> peer_of(int fd) {
 }
 
 Expected<int> connect_to_socket(const std::string& path) {
+  if (path.size() >= sizeof(sockaddr_un::sun_path)) return make_error(path + " is too long for a socket's path");
   const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (fd < 0) return make_error(std::string("no socket: ") + std::strerror(errno));
   const sockaddr_un address = address_of(path);

@@ -90,6 +90,8 @@ TEST_F(ApiSocketTest, SaysWhatIsWrong) {
             std::string::npos);
   EXPECT_EQ(why_not_socket_path("relative"), "allowed is a path that begins with /, \"auto\", or \"\" for none");
   EXPECT_NE(why_not_socket_path(folder_ + "/a/b/c.sock").find("there is no folder"), std::string::npos);
+  const std::string long_path = "/run/" + std::string(200, 'a');
+  EXPECT_EQ(connect_to_socket(long_path).error().message, long_path + " is too long for a socket's path");
   EXPECT_EQ(find_group("root"), 0U);
   EXPECT_EQ(find_group("12"), 12U);
 }
