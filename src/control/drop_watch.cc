@@ -8,9 +8,9 @@
 namespace sluice::control {
 namespace {
 
-constexpr std::string_view on_purpose[] = {"acl_denied",       "acl_policed",  "inspect_dropped", "inspect_rejected",
-                                           "blackholed",       "passive",      "measured_only",   "own_frame",
-                                           "srtp_unprotected", "srtp_policed", "stopped"};
+constexpr std::string_view on_purpose[] = {"acl_denied",       "acl_rejected",     "acl_policed",  "inspect_dropped",
+                                           "inspect_rejected", "blackholed",       "passive",      "measured_only",
+                                           "own_frame",        "srtp_unprotected", "srtp_policed", "stopped"};
 
 bool is_on_purpose(packet::Reason reason) {
   return std::ranges::find(on_purpose, packet::reason_name(reason)) != std::end(on_purpose);

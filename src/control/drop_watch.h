@@ -1,9 +1,8 @@
 // Notices that a port drops nearly everything that it receives, for one reason: a sign that something is wrong on the
 // way there or here, which counters alone tell only to who looks at them. Said in the log once, and again when it ends.
 //
-//   noticed   of five seconds' frames, five at least, four fifths are dropped for one reason, and most of those of
-//   three
-//             seconds are
+//   noticed   four fifths of five seconds' frames are dropped for one reason, and half of those of three seconds;
+//             fewer than five frames are too few to say
 //   ended     less than half are, or five seconds brought none
 //
 // What is dropped on purpose is none of it: by an ACL, a rule of inspect, a blackhole route, a passive chain.

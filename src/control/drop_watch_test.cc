@@ -58,7 +58,7 @@ TEST_F(DropWatchTest, WhatIsDroppedForSeveralReasonsOrByHalfIsNot) {
 }
 
 TEST_F(DropWatchTest, WhatIsDroppedOnPurposeIsNot) {
-  for (const char* reason : {"acl_denied", "inspect_dropped", "blackholed", "passive"}) {
+  for (const char* reason : {"acl_denied", "acl_rejected", "inspect_dropped", "blackholed", "passive"}) {
     for (int i = 0; i < 6; ++i) EXPECT_EQ(second(100, 100, reason), "") << reason;
   }
 }
