@@ -212,10 +212,7 @@ void Acl::publish(Built built) {
   {
     const std::lock_guard lock(sets_mutex_);
     sets_ = std::move(built.sets);
-    if (newest_->log && newest_->log != log_) {
-      if (log_) logged_before_ += log_->counters();
-      log_ = newest_->log;
-    }
+    if (newest_->log && (logs_.empty() || newest_->log != logs_.back())) logs_.push_back(newest_->log);
   }
   if (old != nullptr) old->next.store(newest_, std::memory_order_release);
   hits_->enter(std::move(built.hits));
@@ -417,11 +414,29 @@ Expected<void> Acl::begin_cycle(device::GpuStream& stream) {
 }
 
 void Acl::stopped() {
-  if (log_) log_->stop();
+  for (const auto& log : logs_) log->stop();
 }
 
 std::string Acl::lost_output() const {
-  return log_ ? log_->lost() : std::string();
+  std::string all;
+  for (const auto& log : logs_) {
+    if (const std::string lost = log->lost(); !lost.empty()) all += (all.empty() ? "" : "; ") + lost;
+  }
+  return all;
+}
+
+// Those before the newest, once no list has them any more.
+void Acl::end_old_logs() {
+  for (std::size_t i = 0; i + 1 < logs_.size();) {
+    if (logs_[i].use_count() != 1) {
+      ++i;
+      continue;
+    }
+    logs_[i]->stop();
+    const std::lock_guard lock(sets_mutex_);
+    logged_before_ += logs_[i]->counters();
+    logs_.erase(logs_.begin() + static_cast<std::ptrdiff_t>(i));
+  }
 }
 
 std::size_t Acl::reclaim() {
@@ -430,6 +445,7 @@ std::size_t Acl::reclaim() {
   const std::uint64_t from = device_generation_.load(std::memory_order_acquire);
   const std::size_t left = current_->reclaim([&](const RuleSet& set) { return follows && set.generation >= from; });
   hits_->fold();
+  end_old_logs();
   return left;
 }
 
@@ -490,7 +506,7 @@ std::vector<engine::Figure> Acl::figures() const {
   }
   const std::lock_guard lock(sets_mutex_);
   AclLogCounters logged = logged_before_;
-  if (log_) logged += log_->counters();
+  for (const auto& log : logs_) logged += log->counters();
   all.push_back({"acl_log_lines", "lines about frames that ACL rules with `log` decided", logged.written});
   all.push_back(
       {"acl_log_suppressed", "such frames without a line, above the rule's log_per_second", logged.suppressed});

@@ -142,6 +142,7 @@ class Acl final : public engine::Stage, public engine::NamedSets {
   std::vector<SetState> sets_after(const AclOptions& options) const;
   std::string undone(const std::vector<SetState>& after) const;
   void publish(Built built);
+  void end_old_logs();
   void tag(const Area& area, std::uint32_t lane, const RuleSet& set, std::uint32_t reader, std::uint32_t from4,
            std::uint32_t from6) const;
   void tag_for(const Area& area, std::uint32_t lane, const RuleSet& set, std::uint32_t reader) const;
@@ -159,7 +160,8 @@ class Acl final : public engine::Stage, public engine::NamedSets {
   std::atomic<bool> tags_{false};              // keys of the list in force have tags
   mutable std::mutex sets_mutex_;              // of what is below, which others read
   std::vector<SetState> sets_;
-  std::shared_ptr<AclLog> log_;  // the last that a list had; of it and those before it the counters. By sets_mutex_
+  // That a list has or had, the newest last; by sets_mutex_. Of those that have ended the counters.
+  std::vector<std::shared_ptr<AclLog>> logs_;
   AclLogCounters logged_before_;
   std::uint32_t lanes_ = 0;
   std::uint32_t transit_writers_ = 0;  // the first of those that count what judge_transit() judges

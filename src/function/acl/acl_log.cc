@@ -17,14 +17,6 @@ namespace {
 
 constexpr std::chrono::milliseconds pause(20);  // between two looks at the rings
 
-std::uint64_t microseconds_since_epoch() {
-  return static_cast<std::uint64_t>(std::chrono::system_clock::now().time_since_epoch() / std::chrono::microseconds(1));
-}
-
-std::uint64_t steady_now() {
-  return static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1));
-}
-
 void add_one(std::atomic<std::uint64_t>& counter) {
   counter.store(counter.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);  // one writer
 }
@@ -65,7 +57,7 @@ void AclLog::take(std::uint32_t writer, const std::shared_ptr<LoggedRule>& rule,
   }
   Record& record = ring.records[tail % most_waiting];
   record.rule = rule;
-  record.microseconds = microseconds_since_epoch();  // by the vDSO
+  record.microseconds = microseconds_since_epoch();
   record.length = length;
   record.in_port = event.in_port;
   record.out_port = event.out_port;

@@ -38,8 +38,8 @@ std::string counted(std::size_t count, const char* one, const char* more) {
 Expected<void> Acl::add_log(const AclOptions& options, RuleSet& set) const {
   const auto logs = [](const AclRule& rule) { return rule.action.log; };
   if (std::none_of(options.rules.begin(), options.rules.end(), logs)) return {};
-  if (log_ && log_->settings() == options.log) {
-    set.log = log_;
+  if (!logs_.empty() && logs_.back()->settings() == options.log) {
+    set.log = logs_.back();
   } else {
     auto log = AclLog::open(options.log, transit_writers_ + lanes_);
     if (!log) return tl::unexpected(log.error());

@@ -25,13 +25,13 @@ using packet::Bytes;
 using packet::PacketBuilder;
 
 // The stage that a configuration's text makes; null after a mistake, which fails the test.
-inline std::unique_ptr<engine::Stage> acl_of(const std::string& text) {
+inline std::unique_ptr<engine::Stage> acl_of(const std::string& text, const engine::PortTable& ports = {}) {
   Diagnostics diagnostics;
   auto file = Settings::from_text(text, "a.toml", diagnostics);
   EXPECT_TRUE(file) << (file ? "" : file.error().message);
   if (!file) return nullptr;
   Settings section = file->section("acl");
-  auto stage = engine::find_function("acl")->make_stage(section, engine::PortTable());
+  auto stage = engine::find_function("acl")->make_stage(section, ports);
   section.finish();
   EXPECT_EQ(diagnostics.lines, std::vector<std::string>());
   return stage && diagnostics.ok() ? std::move(*stage) : nullptr;

@@ -20,14 +20,6 @@ constexpr std::uint64_t second = 1'000'000'000;
 constexpr std::chrono::milliseconds pause(10);  // between two looks at the rings
 constexpr std::uint64_t telling_interval = second, log_interval = 10 * second;
 
-std::uint64_t steady_now() {
-  return static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1));
-}
-
-std::uint64_t microseconds_since_epoch() {
-  return static_cast<std::uint64_t>(std::chrono::system_clock::now().time_since_epoch() / std::chrono::microseconds(1));
-}
-
 void add_one(std::atomic<std::uint64_t>& counter) {
   counter.store(counter.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);  // one writer
 }

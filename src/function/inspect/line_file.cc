@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <utility>
 
@@ -30,6 +31,14 @@ const char* kind_of(mode_t mode) {
 }
 
 }  // namespace
+
+std::uint64_t steady_now() {
+  return static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1));
+}
+
+std::uint64_t microseconds_since_epoch() {
+  return static_cast<std::uint64_t>(std::chrono::system_clock::now().time_since_epoch() / std::chrono::microseconds(1));
+}
 
 Expected<int> LineFile::open_path(const std::string& path) {
   if (path == "-") {

@@ -21,6 +21,10 @@
 
 namespace sluice::function {
 
+// The clock of flush(): nanoseconds, never back. And the time that lines have, by the vDSO.
+std::uint64_t steady_now();
+std::uint64_t microseconds_since_epoch();
+
 class LineFile {
  public:
   static constexpr std::size_t most_waiting = 4U << 20;
