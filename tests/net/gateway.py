@@ -9,7 +9,7 @@ import subprocess
 import time
 import urllib.request
 
-from hosts import stop
+from hosts import cpu_seconds, stop
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SLUICE = pathlib.Path(os.environ.get("SLUICE", ROOT / "build" / "sluice")).absolute()
@@ -119,10 +119,14 @@ class Gateway:
         """`sluice ctl ...` as an administrator would type it."""
         return self.host.run([SLUICE, "ctl", *arguments], check=check)
 
+    def reload_acl(self, acl):
+        """Puts other rules into the file and reloads; the answer."""
+        self.config_path.write_text(with_acl(self.config_path.read_text(encoding="utf-8"), acl), encoding="utf-8")
+        return self.control("reload", check=False)
+
     def cpu_seconds(self):
         """User and system time of the whole process so far."""
-        fields = pathlib.Path(f"/proc/{self.process.pid}/stat").read_text(encoding="ascii").rsplit(")", 1)[1].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        return cpu_seconds(self.process.pid)
 
     def cpu_share(self, seconds):
         """Of one core, over the next `seconds`."""

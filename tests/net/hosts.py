@@ -115,6 +115,36 @@ class Host:
 
         self.inside(send)
 
+    def connects(self, server, port):
+        """"open", or what the kernel says of a TCP connection to there; None: nothing, within a second."""
+        def connect():
+            try:
+                socket.create_connection((server, port), timeout=1).close()
+                return "open"
+            except TimeoutError:
+                return None
+            except OSError as error:
+                return error.strerror
+
+        return self.inside(connect)
+
+    def udp_error(self, server, port, payload=b"x"):
+        """What the kernel has been told about a datagram to there; None: nothing, within two seconds."""
+        def send():
+            with socket.socket(socket.AF_INET6 if ":" in server else socket.AF_INET, socket.SOCK_DGRAM) as wire:
+                wire.settimeout(2)
+                wire.connect((server, port))
+                wire.send(payload)
+                try:
+                    wire.recv(1)
+                    return "an answer"
+                except TimeoutError:
+                    return None
+                except OSError as error:
+                    return error.strerror
+
+        return self.inside(send)
+
     def counter(self, interface, name):
         """A counter of an interface, such as rx_packets."""
         return int(self.run(["cat", f"/sys/class/net/{interface}/statistics/{name}"]))

@@ -11,6 +11,8 @@ import struct
 import sys
 import time
 
+from frames import checksum
+
 BATCH = 256
 SLOT = 60
 SOURCE, SOURCE_PORT, LOW_PORT, SEQUENCE = 26, 34, 37, 38  # where in a frame
@@ -29,13 +31,6 @@ class MsgHdr(ctypes.Structure):
 
 class MMsgHdr(ctypes.Structure):
     _fields_ = [("header", MsgHdr), ("length", ctypes.c_uint)]
-
-
-def checksum(data):
-    total = sum(struct.unpack(f"!{len(data) // 2}H", data))
-    while total >> 16:
-        total = (total & 0xFFFF) + (total >> 16)
-    return ~total & 0xFFFF
 
 
 def template():

@@ -4,7 +4,6 @@ import json
 import socket
 
 import pytest
-from gateway import with_acl
 from hosts import wait_until
 from topology import SERVER4, SERVER6, Topology
 
@@ -52,55 +51,37 @@ def listener(family, port):
     return socket.create_server(("", port), family=family, backlog=100)
 
 
-def connects(network, server, port):
-    def connect():
-        try:
-            socket.create_connection((server, port), timeout=1).close()
-            return True
-        except TimeoutError:  # and not refused: the frame is dropped without an answer
-            return False
-
-    return network.client.inside(connect)
-
-
-def reload(network, acl):
-    """Puts other rules into the file and reloads; the answer."""
-    path = network.gateway.config_path
-    path.write_text(with_acl(path.read_text(encoding="utf-8"), acl), encoding="utf-8")
-    return network.gateway.control("reload", check=False)
-
-
 @pytest.mark.parametrize("server", [SERVER4, SERVER6])
 def test_a_denied_port_is_dropped_and_counted(network, server):
-    assert "ACL rule is in force" in reload(network, DENY_SSH)
+    assert "ACL rule is in force" in network.gateway.reload_acl(DENY_SSH)
     assert network.reaches(server)
-    assert connects(network, server, WEB)
+    assert network.client.connects(server, WEB) == "open"
     before = network.gateway.drops().get("acl_denied", 0)
-    assert not connects(network, server, SSH)
+    assert network.client.connects(server, SSH) is None
     assert network.gateway.drops()["acl_denied"] > before
 
 
 def test_a_reload_changes_what_is_denied(network):
-    assert "2 ACL rules are in force" in reload(network, ONLY_WEB)
+    assert "2 ACL rules are in force" in network.gateway.reload_acl(ONLY_WEB)
     assert not network.reaches(SERVER4), "ICMP is denied by default"
-    assert connects(network, SERVER4, WEB), "ARP and the web are not"
-    assert not connects(network, SERVER4, SSH)
-    assert "0 ACL rules are in force" in reload(network, "")
+    assert network.client.connects(SERVER4, WEB) == "open", "ARP and the web are not"
+    assert network.client.connects(SERVER4, SSH) is None
+    assert "0 ACL rules are in force" in network.gateway.reload_acl("")
     assert network.reaches(SERVER4)
-    assert connects(network, SERVER4, SSH)
+    assert network.client.connects(SERVER4, SSH) == "open"
 
 
 def test_a_mistake_leaves_the_rules_in_force(network):
-    assert "ACL rule is in force" in reload(network, DENY_SSH)
-    answer = reload(network, DENY_SSH + 'source = "10.0.0.1/8"\n')
+    assert "ACL rule is in force" in network.gateway.reload_acl(DENY_SSH)
+    answer = network.gateway.reload_acl(DENY_SSH + 'source = "10.0.0.1/8"\n')
     lines = network.gateway.config_path.read_text(encoding="utf-8").splitlines()
     assert f'{network.gateway.config_path}:{len(lines)}: [[acl.rule]] source = "10.0.0.1/8"' in answer
-    assert not connects(network, SERVER4, SSH)
-    assert connects(network, SERVER4, WEB)
+    assert network.client.connects(SERVER4, SSH) is None
+    assert network.client.connects(SERVER4, WEB) == "open"
 
 
 def test_policing_holds_the_rate(network):
-    assert "ACL rule is in force" in reload(network, POLICE_UDP)
+    assert "ACL rule is in force" in network.gateway.reload_acl(POLICE_UDP)
     server = network.server.spawn(["iperf3", "-s", "-1"])
     assert wait_until(lambda: ":5201" in network.server.run("ss -Hltn"), 5)
     seconds, length = 4, 1000
@@ -154,7 +135,7 @@ def send(network, server, port, frames, length):
 
 
 def test_rules_count_what_they_decide(network):
-    assert "3 ACL rules are in force" in reload(network, COUNTED)
+    assert "3 ACL rules are in force" in network.gateway.reload_acl(COUNTED)
     assert network.reaches(SERVER4) and network.reaches(SERVER6), "their neighbours are known"
     assert hits(network) == {"7001": (0, 0), "7002": (0, 0), "7003": (0, 0)}
     before = totals(network)
@@ -165,7 +146,7 @@ def test_rules_count_what_they_decide(network):
     expected = {"7001": (5, 5 * 142), "7002": (9, 7 * 242 + 2 * 262), "7003": (3, 3 * 342)}
     assert wait_until(lambda: hits(network) == expected, 5), hits(network)
 
-    assert "3 ACL rules are in force" in reload(network, OTHER_LAST)
+    assert "3 ACL rules are in force" in network.gateway.reload_acl(OTHER_LAST)
     kept = {**expected, "7003": (0, 0)}
     assert hits(network) == kept, "rules that stay keep their counts, the changed one begins again"
     send(network, SERVER4, 7001, 1, 100)

@@ -4,7 +4,6 @@ import json
 import socket
 
 import pytest
-from gateway import with_acl
 from hosts import wait_until
 from topology import CLIENT4, CLIENT6, SERVER4, SERVER6, Topology
 
@@ -25,44 +24,6 @@ def network(tmp_path_factory):
             one.close()
 
 
-def reload(network, acl):
-    path = network.gateway.config_path
-    path.write_text(with_acl(path.read_text(encoding="utf-8"), acl), encoding="utf-8")
-    return network.gateway.control("reload", check=False)
-
-
-def connects(network, server, port, host=None):
-    """"open", or what the client is told; None: nothing, within a second."""
-    def connect():
-        try:
-            socket.create_connection((server, port), timeout=1).close()
-            return "open"
-        except TimeoutError:
-            return None
-        except OSError as error:
-            return error.strerror
-
-    return (host or network.client).inside(connect)
-
-
-def udp_error(network, server, port):
-    """What the client's socket is told of a datagram."""
-    def send():
-        with socket.socket(socket.AF_INET6 if ":" in server else socket.AF_INET, socket.SOCK_DGRAM) as out:
-            out.settimeout(2)
-            out.connect((server, port))
-            out.send(b"x" * 100)
-            try:
-                out.recv(1)
-                return "an answer"
-            except TimeoutError:
-                return None
-            except OSError as error:
-                return error.strerror
-
-    return network.client.inside(send)
-
-
 REJECT = f"""
 [[acl.rule]]
 name = "no-ssh"
@@ -81,16 +42,16 @@ action = "reject"
 
 @pytest.mark.parametrize("server", [SERVER4, SERVER6])
 def test_what_is_rejected_is_told_at_once(network, server):
-    assert "2 ACL rules are in force" in reload(network, REJECT)
-    assert connects(network, server, WEB) == "open"
-    assert connects(network, server, CLOSED) == "Connection refused"
-    told = udp_error(network, server, 7003)
+    assert "2 ACL rules are in force" in network.gateway.reload_acl(REJECT)
+    assert network.client.connects(server, WEB) == "open"
+    assert network.client.connects(server, CLOSED) == "Connection refused"
+    told = network.client.udp_error(server, 7003, b"x" * 100)
     assert told in ("No route to host", "Permission denied", "Network is unreachable"), told
     client = CLIENT6 if ":" in server else CLIENT4
     listener = network.client.inside(
         lambda: socket.create_server(("", CLOSED), family=socket.AF_INET6 if ":" in server else socket.AF_INET))
     with listener:
-        assert connects(network, client, CLOSED, network.server) == "open", "the rule is of what comes in by lan"
+        assert network.server.connects(client, CLOSED) == "open", "the rule is of what comes in by lan"
     stats = network.gateway.stats()
     answered = {one["reason"]: one["frames"] for one in stats["icmp_errors"]}
     assert answered["acl_rejected"] >= 2
@@ -117,7 +78,7 @@ def test_sets_change_while_traffic_runs(network):
     file = network.gateway.config_path.parent / "blocked.txt"
     file.write_text("".join(f"198.{18 + i // 65536}.{i // 256 % 256}.{i % 256}\n" for i in range(0, 5000)) + "2001:db8:bad::/48 # more\n",
                     encoding="ascii")
-    assert "1 ACL rule is in force" in reload(network, SETS.format(file=file))
+    assert "1 ACL rule is in force" in network.gateway.reload_acl(SETS.format(file=file))
     pings = network.client.spawn(["ping", "-i", "0.05", "-w", "30", SERVER4])
     assert network.reaches(SERVER4) and network.reaches(SERVER6)
     assert network.gateway.control("acl", "set", "add", "blocked", CLIENT4, "2001:db8:1::/64").startswith(
@@ -134,10 +95,10 @@ def test_sets_change_while_traffic_runs(network):
     answer = network.gateway.control("acl", "set", "add", "blocked", "203.0.113.1/24", check=False)
     assert "203.0.113.1/24" in answer
     assert "there is no set" in network.gateway.control("acl", "set", "add", "blokced", "203.0.113.1", check=False)
-    assert "1 ACL rule is in force\n" in reload(network, SETS.format(file=file)), "as configured: it stays as it is"
+    assert "1 ACL rule is in force\n" in network.gateway.reload_acl(SETS.format(file=file)), "as configured: it stays as it is"
     assert not network.reaches(SERVER6)
     file.write_text("", encoding="ascii")
-    assert "is gone of blocked" in reload(network, SETS.format(file=file))
+    assert "is gone of blocked" in network.gateway.reload_acl(SETS.format(file=file))
     assert network.reaches(SERVER6)
     pings.terminate()
     pings.wait(5)
@@ -147,7 +108,7 @@ def test_sets_change_while_traffic_runs(network):
 def test_check_names_the_line_of_a_set_s_file(network):
     file = network.gateway.config_path.parent / "wrong.txt"
     file.write_text("192.0.2.1\n192.0.2.1/24\n", encoding="ascii")
-    answer = reload(network, SETS.format(file=file))
+    answer = network.gateway.reload_acl(SETS.format(file=file))
     assert f'{file}:2: "192.0.2.1/24"' in answer
 
 
@@ -168,7 +129,7 @@ log = true
 
 
 def test_what_is_logged_is_limited_and_counted(network):
-    assert "2 ACL rules are in force" in reload(network, LOG.format(eve=network.eve))
+    assert "2 ACL rules are in force" in network.gateway.reload_acl(LOG.format(eve=network.eve))
 
     def burst():
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as out:

@@ -9,7 +9,7 @@ import urllib.request
 
 import pytest
 
-from gateway import ROOT, SMALL_TABLES, Gateway, config
+from gateway import ROOT, Gateway, config
 from hosts import Lab, wait_until
 
 PROMETHEUS = ROOT / "packaging" / "prometheus"

@@ -8,7 +8,6 @@ import time
 import pytest
 
 from gateway import ROOT, SLUICE
-from hosts import cpu_seconds
 from topology import CLIENT4, ROUTER_LAN4, SERVER4
 
 

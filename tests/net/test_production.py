@@ -7,7 +7,7 @@ import socket
 
 import pytest
 
-from gateway import ROOT, SMALL_TABLES, Gateway, config
+from gateway import ROOT, Gateway, config
 from hosts import Lab, stop, wait_until
 
 PORTS = [("lan", "net_null0,no-rx=1", "sl-lan"), ("wan", "net_null1,no-rx=1", "sl-wan")]
