@@ -1,19 +1,16 @@
-// The subcommands as a user types them: what they print and the exit status, against an API over a real socket.
+// The subcommands as a user types them, but for those of ctl_test.cc.
 #include "cli/commands.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <spdlog/spdlog.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <regex>
 
 #include "cli/bench/bench.h"
-#include "control/api.h"
-#include "control/sample_snapshot.h"
+#include "cli/commands_trial_test.h"
 #include "device/gpu.h"
 
 namespace sluice::cli {
@@ -21,233 +18,6 @@ namespace {
 
 using testing::HasSubstr;
 using testing::StartsWith;
-
-class Source final : public control::StatsSource {
- public:
-  control::Snapshot snapshot() override {
-    control::Snapshot s = control::sample_snapshot();
-    s.uptime_ns += 1'000'000'000 * ++calls;
-    return s;
-  }
-  Expected<control::RouteTable> routes(const control::RouteQuery& query) override {
-    last_query = query;
-    return control::RouteTable{{{"10.0.0.0/8", "unicast", {{"left", "10.1.1.1", 1}}, 20, "bgp"}}, 1};
-  }
-  Expected<std::vector<control::NeighbourRow>> neighbours() override { return make_error("the chain is no router"); }
-  Expected<control::AclTable> acl(std::uint32_t limit) override {
-    acl_limit = limit;
-    return control::AclTable{{{1, "deny", "destination_port=22 protocol=tcp", 5, 320}}, 3, {0, "permit", "", 2, 128}};
-  }
-  Expected<std::vector<control::AclSetRow>> acl_sets(const std::string& name, std::uint32_t /*limit*/) override {
-    if (name == "nobody") return make_error("there is no set \"nobody\"");
-    return std::vector<control::AclSetRow>{{"bad", "addresses", 3, 1, true, "bad.txt", {"192.0.2.1", "192.0.2.8/31"}}};
-  }
-  Expected<std::string> add_to_set(const std::string& name, const std::vector<std::string>& entries) override {
-    set_changes.push_back("+" + name + " " + std::to_string(entries.size()) + " " + entries.front());
-    return std::string("added");
-  }
-  Expected<std::string> remove_from_set(const std::string& name, const std::vector<std::string>& entries) override {
-    set_changes.push_back("-" + name + " " + std::to_string(entries.size()) + " " + entries.front());
-    return std::string("removed");
-  }
-  std::vector<std::string> set_changes;
-  Expected<control::StreamTable> streams(const control::StreamQuery& query) override {
-    stream_address = query.address.str();
-    control::StreamTable table{
-        {{"10.0.0.1:1 -> 10.0.0.2:2", "protect", "rtp", "AEAD_AES_128_GCM", "api", "", 1'600'000, "not yet"}},
-        query.limit + 1};
-    control::StreamRow& row = table.streams[0];
-    row.rtp_packets = 7;
-    row.rtp_bytes = 700;
-    row.rtcp_packets = 2;
-    row.rtcp_bytes = 100;
-    row.drops = {{"auth_failed", 3}, {"replayed", 4}, {"policed", 5}, {"too_old", 6}, {"others", 10}};
-    row.ssrcs = 1;
-    row.age_ms = 20;
-    return table;
-  }
-  Expected<function::StreamChange> add_stream(const std::string& text) override {
-    if (!mistakes.empty()) return make_error(mistakes);
-    stream_text = text;
-    return function::StreamChange{"added", stream_warnings};
-  }
-  Expected<function::StreamChange> replace_stream(const std::string& text) override {
-    stream_text = text;
-    return function::StreamChange{"replaced"};
-  }
-  Expected<function::StreamChange> release_stream(const std::string& text) override {
-    stream_text = text;
-    return function::StreamChange{"released"};
-  }
-  Expected<function::StreamChange> remove_stream(const std::string& text) override {
-    stream_text = text;
-    return function::StreamChange{"removed"};
-  }
-  Expected<std::unique_ptr<control::CaptureStream>> capture(const control::CaptureRequest& request) override {
-    return make_error("target: there is no port '" + request.target + "'");
-  }
-  std::string config() override { return R"({"file":"r.toml"})"; }
-  Expected<std::string> reload() override {
-    if (!mistakes.empty()) return make_error(mistakes);
-    return std::string("nothing changed");
-  }
-  void stop() override { stopped = true; }
-
-  std::uint64_t calls = 0;
-  control::RouteQuery last_query;
-  std::uint32_t acl_limit = 0;
-  bool stopped = false;
-  std::string mistakes, stream_text, stream_address;
-  std::vector<std::string> stream_warnings;
-};
-
-class Commands : public testing::Test {
- protected:
-  void SetUp() override {
-    spdlog::set_level(spdlog::level::off);  // of the API in this process, to the output that is looked at
-    auto api = control::Api::start({.listen = "127.0.0.1:0", .socket = socket_}, source_);
-    ASSERT_TRUE(api) << api.error().message;
-    api_ = std::move(*api);
-  }
-
-  // The exit status; what was printed is in out_ and err_. With the running API's address where ADDRESS stands, and its
-  // socket where SOCKET does.
-  int sluice(std::vector<std::string> words) {
-    for (std::string& word : words)
-      word = word == "ADDRESS" ? api_->address().str() : word == "SOCKET" ? socket_ : word;
-    std::reverse(words.begin(), words.end());
-    CLI::App app;
-    app.require_subcommand(1);
-    explain_mistakes(app);
-    int status = -1;
-    add_bench(app, status);
-    add_calibrate(app, status);
-    add_check(app, status);
-    add_run(app, status);
-    add_rules(app, status);
-    add_ctl(app, status);
-    add_top(app, status);
-    testing::internal::CaptureStdout();
-    testing::internal::CaptureStderr();
-    try {
-      app.parse(words);
-    } catch (const CLI::ParseError& error) {
-      status = app.exit(error) == 0 ? 0 : 2;
-    }
-    out_ = testing::internal::GetCapturedStdout();
-    err_ = testing::internal::GetCapturedStderr();
-    return status;
-  }
-
-  Source source_;
-  const std::string socket_ = testing::TempDir() + "commands-" + std::to_string(getpid()) + ".sock";
-  std::unique_ptr<control::Api> api_;
-  std::string out_, err_;
-};
-
-TEST_F(Commands, CtlPrintsForPeople) {
-  EXPECT_EQ(sluice({"ctl", "--api", "ADDRESS", "stats"}), 0);
-  EXPECT_THAT(out_, StartsWith("sluice 0.1.0, route (full) on auto"));
-  EXPECT_EQ(sluice({"ctl", "ports", "--api", "ADDRESS"}), 0);
-  EXPECT_THAT(out_, StartsWith("PORT"));
-  EXPECT_EQ(sluice({"ctl", "config", "--api", "ADDRESS"}), 0);
-  EXPECT_EQ(out_, "{\n  \"file\": \"r.toml\"\n}\n");
-  EXPECT_EQ(sluice({"ctl", "metrics", "--api", "ADDRESS"}), 0);
-  EXPECT_THAT(out_, StartsWith("# HELP sluice_"));
-  EXPECT_EQ(sluice({"ctl", "reload", "--api", "ADDRESS"}), 0);
-  EXPECT_EQ(out_, "nothing changed\n");
-  EXPECT_FALSE(source_.stopped);
-  EXPECT_EQ(sluice({"ctl", "stop", "--api", "ADDRESS"}), 0);
-  EXPECT_TRUE(source_.stopped);
-}
-
-TEST_F(Commands, CtlPrintsJsonAsItIs) {
-  EXPECT_EQ(sluice({"ctl", "routes", "--json", "--api", "ADDRESS"}), 0);
-  EXPECT_THAT(out_, StartsWith("{\"matching\":1,\"routes\":[{"));
-}
-
-TEST_F(Commands, CtlRoutesAsksForPrefixAndLimit) {
-  EXPECT_EQ(sluice({"ctl", "routes", "2001:db8::/32", "--limit", "5", "--api", "ADDRESS"}), 0);
-  EXPECT_THAT(out_, HasSubstr("10.1.1.1 on left"));
-  EXPECT_EQ(source_.last_query.prefix->str(), "2001:db8::/32");
-  EXPECT_EQ(source_.last_query.limit, 5U);
-  EXPECT_EQ(sluice({"ctl", "routes", "10.0.0.0/99", "--api", "ADDRESS"}), 2);
-  EXPECT_THAT(err_, StartsWith("sluice: PREFIX: '10.0.0.0/99': "));
-  EXPECT_EQ(sluice({"ctl", "routes", "--limit", "0", "--api", "ADDRESS"}), 2);
-}
-
-TEST_F(Commands, CtlAclListsRulesWithTheirCounters) {
-  EXPECT_EQ(sluice({"ctl", "acl", "--limit", "20000", "--api", "ADDRESS"}), 0);
-  EXPECT_EQ(source_.acl_limit, 20'000U);
-  EXPECT_THAT(out_, HasSubstr("1        deny         5    320  destination_port=22 protocol=tcp\n"));
-  EXPECT_THAT(out_, HasSubstr("1 of 3 rules"));
-  EXPECT_EQ(sluice({"ctl", "acl", "--json", "--api", "ADDRESS"}), 0);
-  EXPECT_EQ(source_.acl_limit, 100U);
-  EXPECT_THAT(out_, StartsWith("{\"count\":3,\"rules\":[{"));
-}
-
-TEST_F(Commands, CtlAclSetListsAndChangesSets) {
-  EXPECT_EQ(sluice({"ctl", "acl", "set", "list", "--api", "ADDRESS"}), 0);
-  EXPECT_THAT(
-      out_,
-      StartsWith("SET  TYPE       ENTRIES  RULES  CHANGED  FILE\nbad  addresses        3      1  yes      bad.txt\n"));
-  EXPECT_EQ(sluice({"ctl", "acl", "set", "list", "bad", "--api", "ADDRESS"}), 0);
-  EXPECT_EQ(out_, "192.0.2.1\n192.0.2.8/31\n# 2 of 3 entries; --limit for more\n");
-  EXPECT_EQ(sluice({"ctl", "acl", "set", "list", "nobody", "--api", "ADDRESS"}), 1);
-  EXPECT_EQ(sluice({"ctl", "acl", "set", "list", "a&b", "--api", "ADDRESS"}), 2);
-  EXPECT_EQ(sluice({"ctl", "acl", "set", "add", "bad", "192.0.2.7", "::1", "--api", "ADDRESS"}), 0);
-  EXPECT_EQ(out_, "added\n");
-  EXPECT_EQ(sluice({"ctl", "acl", "set", "remove", "bad", "::1", "--api", "ADDRESS"}), 0);
-  EXPECT_THAT(source_.set_changes, testing::ElementsAre("+bad 2 192.0.2.7", "-bad 1 ::1"));
-}
-
-TEST_F(Commands, CtlSrtpListsAddsAndRemovesStreams) {
-  EXPECT_EQ(sluice({"ctl", "srtp", "list", "--limit", "5", "--api", "ADDRESS"}), 0);
-  EXPECT_THAT(out_,
-              HasSubstr("10.0.0.1:1 -> 10.0.0.2:2  protect  rtp      AEAD_AES_128_GCM  api   -     1.60 M  not yet   "
-                        "  7     2    800       0            3         4        5           16      1      20\n"
-                        "1 of 6 streams"));
-  EXPECT_EQ(sluice({"ctl", "srtp", "list", "10.0.0.9", "--api", "ADDRESS"}), 0);
-  EXPECT_EQ(source_.stream_address, "10.0.0.9");
-  EXPECT_EQ(sluice({"ctl", "srtp", "list", "10.0.0", "--api", "ADDRESS"}), 2);
-  EXPECT_THAT(err_, StartsWith("sluice: 10.0.0: "));
-  const std::string path = testing::TempDir() + "stream-" + std::to_string(getpid()) + ".toml";
-  std::ofstream(path) << "action = \"protect\"\n";
-  EXPECT_EQ(sluice({"ctl", "srtp", "add", path, "--api", "ADDRESS"}), 0);
-  EXPECT_EQ(out_, "added\n");
-  EXPECT_EQ(err_, "");
-  EXPECT_EQ(source_.stream_text, "action = \"protect\"\n");
-  source_.stream_warnings = {"one", "two"};
-  EXPECT_EQ(sluice({"ctl", "srtp", "add", path, "--api", "ADDRESS"}), 0);
-  EXPECT_EQ(out_, "added\n");
-  EXPECT_EQ(err_, "sluice: warning: one\nsluice: warning: two\n");
-  EXPECT_EQ(sluice({"ctl", "srtp", "add", path, "--json", "--api", "ADDRESS"}), 0);
-  EXPECT_THAT(out_, HasSubstr("\"warnings\":[\"one\",\"two\"]"));
-  EXPECT_EQ(err_, "");
-  source_.stream_text.clear();
-  EXPECT_EQ(sluice({"ctl", "srtp", "remove", path, "--api", "ADDRESS"}), 0);
-  EXPECT_EQ(out_, "removed\n");
-  EXPECT_EQ(source_.stream_text, "action = \"protect\"\n");
-  source_.mistakes = "the request:1: action: is missing";
-  EXPECT_EQ(sluice({"ctl", "srtp", "add", path, "--api", "ADDRESS"}), 1);
-  EXPECT_EQ(err_, "sluice: the request:1: action: is missing\n");
-  std::filesystem::remove(path);
-  EXPECT_EQ(sluice({"ctl", "srtp", "add", path, "--api", "ADDRESS"}), 2);
-  EXPECT_THAT(err_, HasSubstr("No such file"));
-}
-
-TEST_F(Commands, CtlRepeatsTheGatewaysRefusal) {
-  EXPECT_EQ(sluice({"ctl", "neighbours", "--api", "ADDRESS"}), 1);
-  EXPECT_EQ(err_, "sluice: the chain is no router\n");
-  EXPECT_EQ(out_, "");
-}
-
-TEST_F(Commands, CtlReloadListsEveryMistake) {
-  source_.mistakes = "r.toml:2: one\nr.toml:7: another";
-  EXPECT_EQ(sluice({"ctl", "reload", "--api", "ADDRESS"}), 1);
-  EXPECT_EQ(err_, "sluice: r.toml:2: one\nsluice: r.toml:7: another\n");
-  EXPECT_EQ(out_, "");
-}
 
 TEST_F(Commands, RulesReadsFilesWithVariables) {
   const std::string path = testing::TempDir() + "sluice_commands.rules";
@@ -271,25 +41,6 @@ TEST_F(Commands, RulesReadsFilesWithVariables) {
   EXPECT_EQ(err_, path + ": No such file or directory\n");
   EXPECT_EQ(sluice({"rules", "--var", "MINE", path}), 2);
   EXPECT_EQ(err_, "sluice rules: --var: 'MINE' is not NAME=VALUE, such as \"HOME_NET=192.0.2.0/24\"\n");
-}
-
-TEST_F(Commands, ASocketCarriesEverything) {
-  EXPECT_EQ(sluice({"ctl", "--socket", "SOCKET", "stats"}), 0);
-  EXPECT_EQ(sluice({"ctl", "stop", "--socket", "SOCKET"}), 0);
-  EXPECT_TRUE(source_.stopped);
-  EXPECT_EQ(sluice({"ctl", "stop", "--socket", "/nowhere/a.sock"}), 1);
-  EXPECT_EQ(err_,
-            "sluice: no gateway listens at /nowhere/a.sock: is sluice running? ([api] socket in its configuration; "
-            "--socket PATH for another)\n");
-}
-
-TEST_F(Commands, NoGatewayIsOneClearLine) {
-  for (const char* command : {"ctl", "top"}) {
-    std::vector<std::string> words = {command, "--api", "127.0.0.1:1"};
-    words.emplace_back(words[0] == "ctl" ? "stats" : "--once");
-    EXPECT_EQ(sluice(words), 1);
-    EXPECT_THAT(err_, StartsWith("sluice: no answer from 127.0.0.1:1: is sluice running?"));
-  }
 }
 
 TEST_F(Commands, BadInputIsStatusTwo) {
@@ -461,12 +212,6 @@ TEST_F(Commands, ABenchReadsItsTableBeforeItStartsAnything) {
     }
   }
   unlink(path.c_str());
-}
-
-TEST_F(Commands, TopOncePrintsOneReport) {
-  EXPECT_EQ(sluice({"top", "--once", "--interval", "100ms", "--api", "ADDRESS"}), 0);
-  EXPECT_THAT(out_, StartsWith("sluice 0.1.0  route  up 01:02:05"));
-  EXPECT_EQ(source_.calls, 2U);
 }
 
 TEST_F(Commands, HelpIsEverywhere) {

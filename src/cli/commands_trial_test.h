@@ -1,0 +1,142 @@
+// For tests of the subcommands: what they print and the exit status, against an API over a real socket.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <spdlog/spdlog.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cli/commands.h"
+#include "control/api.h"
+#include "control/sample_snapshot.h"
+
+namespace sluice::cli {
+
+class Source final : public control::StatsSource {
+ public:
+  control::Snapshot snapshot() override {
+    control::Snapshot s = control::sample_snapshot();
+    s.uptime_ns += 1'000'000'000 * ++calls;
+    return s;
+  }
+  Expected<control::RouteTable> routes(const control::RouteQuery& query) override {
+    last_query = query;
+    return control::RouteTable{{{"10.0.0.0/8", "unicast", {{"left", "10.1.1.1", 1}}, 20, "bgp"}}, 1};
+  }
+  Expected<std::vector<control::NeighbourRow>> neighbours() override { return make_error("the chain is no router"); }
+  Expected<control::AclTable> acl(std::uint32_t limit) override {
+    acl_limit = limit;
+    return control::AclTable{{{1, "deny", "destination_port=22 protocol=tcp", 5, 320}}, 3, {0, "permit", "", 2, 128}};
+  }
+  Expected<std::vector<control::AclSetRow>> acl_sets(const std::string& name, std::uint32_t /*limit*/) override {
+    if (name == "nobody") return make_error("there is no set \"nobody\"");
+    return std::vector<control::AclSetRow>{{"bad", "addresses", 3, 1, true, "bad.txt", {"192.0.2.1", "192.0.2.8/31"}}};
+  }
+  Expected<std::string> add_to_set(const std::string& name, const std::vector<std::string>& entries) override {
+    set_changes.push_back("+" + name + " " + std::to_string(entries.size()) + " " + entries.front());
+    return std::string("added");
+  }
+  Expected<std::string> remove_from_set(const std::string& name, const std::vector<std::string>& entries) override {
+    set_changes.push_back("-" + name + " " + std::to_string(entries.size()) + " " + entries.front());
+    return std::string("removed");
+  }
+  std::vector<std::string> set_changes;
+  Expected<control::StreamTable> streams(const control::StreamQuery& query) override {
+    stream_address = query.address.str();
+    control::StreamTable table{
+        {{"10.0.0.1:1 -> 10.0.0.2:2", "protect", "rtp", "AEAD_AES_128_GCM", "api", "", 1'600'000, "not yet"}},
+        query.limit + 1};
+    control::StreamRow& row = table.streams[0];
+    row.rtp_packets = 7;
+    row.rtp_bytes = 700;
+    row.rtcp_packets = 2;
+    row.rtcp_bytes = 100;
+    row.drops = {{"auth_failed", 3}, {"replayed", 4}, {"policed", 5}, {"too_old", 6}, {"others", 10}};
+    row.ssrcs = 1;
+    row.age_ms = 20;
+    return table;
+  }
+  Expected<function::StreamChange> add_stream(const std::string& text) override {
+    if (!mistakes.empty()) return make_error(mistakes);
+    stream_text = text;
+    return function::StreamChange{"added", stream_warnings};
+  }
+  Expected<function::StreamChange> replace_stream(const std::string& text) override {
+    stream_text = text;
+    return function::StreamChange{"replaced"};
+  }
+  Expected<function::StreamChange> release_stream(const std::string& text) override {
+    stream_text = text;
+    return function::StreamChange{"released"};
+  }
+  Expected<function::StreamChange> remove_stream(const std::string& text) override {
+    stream_text = text;
+    return function::StreamChange{"removed"};
+  }
+  Expected<std::unique_ptr<control::CaptureStream>> capture(const control::CaptureRequest& request) override {
+    return make_error("target: there is no port '" + request.target + "'");
+  }
+  std::string config() override { return R"({"file":"r.toml"})"; }
+  Expected<std::string> reload() override {
+    if (!mistakes.empty()) return make_error(mistakes);
+    return std::string("nothing changed");
+  }
+  void stop() override { stopped = true; }
+
+  std::uint64_t calls = 0;
+  control::RouteQuery last_query;
+  std::uint32_t acl_limit = 0;
+  bool stopped = false;
+  std::string mistakes, stream_text, stream_address;
+  std::vector<std::string> stream_warnings;
+};
+
+class Commands : public testing::Test {
+ protected:
+  void SetUp() override {
+    spdlog::set_level(spdlog::level::off);  // of the API in this process, to the output that is looked at
+    auto api = control::Api::start({.listen = "127.0.0.1:0", .socket = socket_}, source_);
+    ASSERT_TRUE(api) << api.error().message;
+    api_ = std::move(*api);
+  }
+
+  // The exit status; what was printed is in out_ and err_. With the running API's address where ADDRESS stands, and its
+  // socket where SOCKET does.
+  int sluice(std::vector<std::string> words) {
+    for (std::string& word : words)
+      word = word == "ADDRESS" ? api_->address().str() : word == "SOCKET" ? socket_ : word;
+    std::reverse(words.begin(), words.end());
+    CLI::App app;
+    app.require_subcommand(1);
+    explain_mistakes(app);
+    int status = -1;
+    add_bench(app, status);
+    add_calibrate(app, status);
+    add_check(app, status);
+    add_run(app, status);
+    add_rules(app, status);
+    add_ctl(app, status);
+    add_top(app, status);
+    testing::internal::CaptureStdout();
+    testing::internal::CaptureStderr();
+    try {
+      app.parse(words);
+    } catch (const CLI::ParseError& error) {
+      status = app.exit(error) == 0 ? 0 : 2;
+    }
+    out_ = testing::internal::GetCapturedStdout();
+    err_ = testing::internal::GetCapturedStderr();
+    return status;
+  }
+
+  Source source_;
+  const std::string socket_ = testing::TempDir() + "commands-" + std::to_string(getpid()) + ".sock";
+  std::unique_ptr<control::Api> api_;
+  std::string out_, err_;
+};
+
+}  // namespace sluice::cli

@@ -1,0 +1,106 @@
+// What the API asks of a gateway besides its snapshot, and what it changes in the chain.
+#include <spdlog/spdlog.h>
+
+#include <utility>
+
+#include "control/config_json.h"
+#include "control/gateway.h"
+#include "control/gateway_snapshot.h"
+#include "engine/counted_rules.h"
+#include "engine/named_sets.h"
+
+namespace sluice::control {
+
+Expected<RouteTable> Gateway::routes(const RouteQuery& query) {
+  if (routing_ == nullptr) {
+    return make_error("the chain of this gateway has no routes: it is not a router");
+  }
+  return list_routes(routing_->table(), engine_->port_table(), query);
+}
+
+Expected<std::vector<NeighbourRow>> Gateway::neighbours() {
+  if (routing_ == nullptr) {
+    return make_error("the chain of this gateway has no neighbours: it is not a router");
+  }
+  std::vector<NeighbourRow> rows;
+  for (const function::NeighbourRow& row : routing_->table().neighbours()) {
+    rows.push_back({engine_->port_table()[row.port].name, row.address.str(), row.mac.str()});
+  }
+  return rows;
+}
+
+Expected<AclTable> Gateway::acl(std::uint32_t limit) {
+  const engine::CountedRules* const rules = engine_->function().counted_rules();
+  if (rules == nullptr) return make_error("the chain of this gateway has no ACL rules: \"acl\" is not in it");
+  return list_rules(*rules, limit);
+}
+
+Expected<engine::NamedSets*> Gateway::named_sets() {
+  engine::NamedSets* const sets = engine_->function().named_sets();
+  if (sets == nullptr) return make_error("the chain of this gateway has no sets of ACL rules: \"acl\" is not in it");
+  return sets;
+}
+
+Expected<std::vector<AclSetRow>> Gateway::acl_sets(const std::string& name, std::uint32_t limit) {
+  return named_sets().and_then([&](auto* sets) -> Expected<std::vector<AclSetRow>> {
+    auto found = sets->list_sets(name, limit);
+    if (!found) return tl::unexpected(found.error());
+    std::vector<AclSetRow> rows;
+    for (auto& one : *found) {
+      rows.push_back({std::move(one.name), std::move(one.type), one.count, one.uses, one.changed, std::move(one.file),
+                      std::move(one.entries)});
+    }
+    return rows;
+  });
+}
+
+// A reload makes sets anew.
+Expected<std::string> Gateway::add_to_set(const std::string& name, const std::vector<std::string>& entries) {
+  const std::lock_guard lock(reload_mutex_);
+  return named_sets().and_then([&](auto* sets) { return sets->add_to_set(name, entries); });
+}
+
+Expected<std::string> Gateway::remove_from_set(const std::string& name, const std::vector<std::string>& entries) {
+  const std::lock_guard lock(reload_mutex_);
+  return named_sets().and_then([&](auto* sets) { return sets->remove_from_set(name, entries); });
+}
+
+Expected<function::MediaStreams*> Gateway::media_streams() {
+  function::MediaStreams* const streams = engine_->function().media_streams();
+  if (streams == nullptr) return make_error("the chain of this gateway has no SRTP streams: \"srtp\" is not in it");
+  return streams;
+}
+
+Expected<StreamTable> Gateway::streams(const StreamQuery& query) {
+  const auto streams = media_streams();
+  if (!streams) return tl::unexpected(streams.error());
+  return list_streams(**streams, query);
+}
+
+Expected<function::StreamChange> Gateway::add_stream(const std::string& text) {
+  return media_streams().and_then([&](auto* streams) { return streams->add_text(text, "the request"); });
+}
+
+Expected<function::StreamChange> Gateway::remove_stream(const std::string& text) {
+  return media_streams().and_then([&](auto* streams) { return streams->remove_text(text, "the request"); });
+}
+
+Expected<function::StreamChange> Gateway::replace_stream(const std::string& text) {
+  return media_streams().and_then([&](auto* streams) { return streams->replace_text(text, "the request"); });
+}
+
+Expected<function::StreamChange> Gateway::release_stream(const std::string& text) {
+  return media_streams().and_then([&](auto* streams) { return streams->release_text(text, "the request"); });
+}
+
+Expected<std::unique_ptr<CaptureStream>> Gateway::capture(const CaptureRequest& request) {
+  auto stream = open_capture(*engine_, request, [this] { return loading_.stopped(); });
+  if (stream) spdlog::info("capture: of {}{}{}", request.target, request.filter.empty() ? "" : ": ", request.filter);
+  return stream;
+}
+
+std::string Gateway::config() {
+  return config_json(config_);
+}
+
+}  // namespace sluice::control
