@@ -1,15 +1,16 @@
-// Captures that others made, as frames with their times: classic pcap of either byte order, microseconds or
-// nanoseconds, of Ethernet and of the link types whose packets are made Ethernet frames here (loopback, raw IP, PPP,
-// Linux cooked).
+// Captures that others made, as Ethernet frames with their times, read as the capture port reads them
+// (port/capture_file.h).
 #pragma once
 
+#include <pcap/pcap.h>
+
 #include <cstdint>
-#include <cstring>
-#include <fstream>
-#include <iterator>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <vector>
+
+#include "port/capture_file.h"
 
 namespace sluice::test {
 
@@ -18,55 +19,22 @@ struct CapturedFrame {
   std::string bytes;  // from the Ethernet header on
 };
 
-namespace detail {
-
-// Bytes of link header before the IP packet.
-inline std::size_t link_header(std::uint32_t link) {
-  switch (link) {
-    case 0:  // loopback: the address family
-    case 9:  // PPP with address and control
-      return 4;
-    case 12:
-    case 101:
-    case 228:
-    case 229:
-      return 0;
-    case 113:
-      return 16;
-    default:
-      throw std::runtime_error("a capture of link type " + std::to_string(link));
-  }
-}
-
-inline std::string as_ethernet(std::uint32_t link, const std::string& bytes) {
-  if (link == 1) return bytes;
-  const std::size_t skipped = link_header(link);
-  if (bytes.size() <= skipped) return {};
-  const bool v6 = (static_cast<std::uint8_t>(bytes[skipped]) >> 4) == 6;
-  return std::string(12, '\0') + (v6 ? "\x86\xdd" : std::string("\x08\0", 2)) + bytes.substr(skipped);
-}
-
-}  // namespace detail
-
-// Throws std::runtime_error for a link type that is not known.
+// Of a file that ends within a packet, or goes on with what is none, the frames before that. Throws std::runtime_error
+// where the port would refuse the file for its link type, or it is no capture.
 inline std::vector<CapturedFrame> read_capture(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  const std::string bytes((std::istreambuf_iterator<char>(file)), {});
+  std::shared_ptr<const port::CaptureCopy> copy;
+  const auto facts = port::check_capture(path, {}, &copy);
+  char error[PCAP_ERRBUF_SIZE] = {};
+  const std::unique_ptr<pcap_t, decltype(&pcap_close)> file(
+      pcap_open_offline((copy ? copy->path() : path).c_str(), error), &pcap_close);
+  if (!file) throw std::runtime_error(path + ": " + error);
+  if (pcap_datalink(file.get()) != DLT_EN10MB) throw std::runtime_error(facts ? path : facts.error().message);
   std::vector<CapturedFrame> frames;
-  if (bytes.size() < 24) return frames;
-  const auto word = [&](std::size_t at, bool swapped) {
-    std::uint32_t value = 0;
-    std::memcpy(&value, bytes.data() + at, sizeof value);
-    return swapped ? __builtin_bswap32(value) : value;
-  };
-  const bool swapped = word(0, false) == 0xd4c3b2a1U || word(0, false) == 0x4d3cb2a1U;
-  const std::uint64_t units = word(0, swapped) == 0xa1b23c4dU ? 1000 : 1;
-  const std::uint32_t link = word(20, swapped);
-  for (std::size_t at = 24; at + 16 <= bytes.size();) {
-    const std::size_t size = word(at + 8, swapped);
-    frames.push_back({word(at, swapped) * std::uint64_t{1'000'000} + word(at + 4, swapped) / units,
-                      detail::as_ethernet(link, bytes.substr(at + 16, size))});
-    at += 16 + size;
+  pcap_pkthdr* header = nullptr;
+  for (const u_char* bytes = nullptr; pcap_next_ex(file.get(), &header, &bytes) == 1;) {
+    const auto seconds = static_cast<std::uint64_t>(header->ts.tv_sec);
+    frames.push_back({seconds * 1'000'000 + static_cast<std::uint64_t>(header->ts.tv_usec),
+                      std::string(reinterpret_cast<const char*>(bytes), header->caplen)});
   }
   return frames;
 }
