@@ -15,7 +15,7 @@ namespace {
 struct Key {
   std::string_view section, key;
 };
-constexpr Key written[] = {{"log", "file"}, {"inspect", "eve"}, {"inspect", "fast"}};
+constexpr Key written[] = {{"log", "file"}, {"inspect", "eve"}, {"inspect", "fast"}, {"acl", "eve"}};
 constexpr Key read_alone[] = {{"profile", "file"}, {"route", "table"}, {"acl", "rules"}};
 
 std::string path_of(Settings& root, const Key& key) {
@@ -35,12 +35,19 @@ bool is_of_inspect(Settings& root, const std::string& path) {
          (rules && std::ranges::any_of(*rules, [&](const std::string& file) { return same_file(path, file); }));
 }
 
+bool is_of_a_set(Settings& root, const std::string& path) {
+  if (!root.has("acl")) return false;
+  std::vector<Settings> sets = root.section("acl").sections("set");
+  return std::ranges::any_of(sets, [&](Settings& set) { return same_file(path, set.text("file", "")); });
+}
+
 // What is read of the file, in a sentence's middle; empty: nothing. `inspect_says`: it sees to its own files.
 std::string reading_use(Settings& root, const std::string& file, const std::string& path, bool inspect_says) {
   if (same_file(path, file)) return "this configuration";
   for (const Key& key : read_alone) {
     if (same_file(path, path_of(root, key))) return "the file of " + text_of(key);
   }
+  if (is_of_a_set(root, path)) return "the file of an [[acl.set]]";
   return !inspect_says && is_of_inspect(root, path) ? "a file of [inspect] rules" : "";
 }
 

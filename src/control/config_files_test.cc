@@ -66,12 +66,20 @@ TEST_F(ConfigFiles, ThatAreWrittenAreNothingElse) {
            {set("fast", "link"), "", "[acl]\n" + set("rules", "there"), "the file of [acl] rules"},
            {set("eve", "there"), "", "[profile]\n" + set("file", "./there"), "the file of [profile] file"},
            {set("eve", "link"), set("file", "there"), "", "the file of [log] file"},
+           {set("fast", "link"), "", "[[acl.set]]\nname = \"s\"\n" + set("file", "there"),
+            "the file of an [[acl.set]]"},
            {set("fast", "in"), "", "", "a capture of port 'a'"},
            {set("fast", "./out"), "", "", "a capture of port 'a'"},
        }) {
     EXPECT_THAT(said_of(one.inspect, one.log, one.more),
                 ElementsAre(AllOf(StartsWith("none.toml:6: [inspect] " + one.inspect.substr(0, 4)),
                                   EndsWith(": is " + one.use + ": name a file of its own"))));
+  }
+  for (const auto& [inspect, use] : {std::pair{set("eve", "there"), "the file of [inspect] eve"},
+                                     {"rules = [\"" + file("the*") + "\"]\n", "a file of [inspect] rules"}}) {
+    EXPECT_THAT(said_of(inspect, "", "[acl]\n" + set("eve", "link")),
+                ElementsAre(AllOf(StartsWith("none.toml:9: [acl] eve"),
+                                  EndsWith(std::string(": is ") + use + ": name a file of its own"))));
   }
   const std::string own = ": is this configuration: name a file of its own";
   EXPECT_THAT(said_of(set("eve", "link"), "", "", file("there")), ElementsAre(EndsWith(own)));

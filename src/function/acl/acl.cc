@@ -413,13 +413,19 @@ Expected<void> Acl::begin_cycle(device::GpuStream& stream) {
   return {};
 }
 
+std::vector<std::shared_ptr<AclLog>> Acl::logs() const {
+  const std::lock_guard lock(sets_mutex_);
+  return logs_;
+}
+
+// A reload may still be at work.
 void Acl::stopped() {
-  for (const auto& log : logs_) log->stop();
+  for (const auto& log : logs()) log->stop();
 }
 
 std::string Acl::lost_output() const {
   std::string all;
-  for (const auto& log : logs_) {
+  for (const auto& log : logs()) {
     if (const std::string lost = log->lost(); !lost.empty()) all += (all.empty() ? "" : "; ") + lost;
   }
   return all;

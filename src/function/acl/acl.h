@@ -143,6 +143,7 @@ class Acl final : public engine::Stage, public engine::NamedSets {
   std::string undone(const std::vector<SetState>& after) const;
   void publish(Built built);
   void end_old_logs();
+  std::vector<std::shared_ptr<AclLog>> logs() const;
   void tag(const Area& area, std::uint32_t lane, const RuleSet& set, std::uint32_t reader, std::uint32_t from4,
            std::uint32_t from6) const;
   void tag_for(const Area& area, std::uint32_t lane, const RuleSet& set, std::uint32_t reader) const;
