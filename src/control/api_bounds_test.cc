@@ -146,6 +146,31 @@ TEST_F(ApiTest, ManyClientsAreServedOneAtATime) {
   EXPECT_EQ(source_.calls, 80);
 }
 
+TEST_F(ApiTest, CapturesAndAReloadLeaveThreadsForReads) {
+  source_.hold_reload = true;
+  std::atomic<unsigned> begun{0};
+  std::atomic<bool> over{false};
+  std::vector<std::thread> clients;
+  for (unsigned i = 0; i < engine::FrameTap::most_sessions; ++i) {
+    clients.emplace_back([&] {
+      bool first = true;
+      const auto take = [&](std::string_view) {
+        begun += std::exchange(first, false) ? 1 : 0;
+        return !over;
+      };
+      EXPECT_TRUE(
+          ApiClient(api_->address()).stream("/api/v1/capture", R"({"target": "lan", "filter": "endless"})", take));
+    });
+  }
+  while (begun != engine::FrameTap::most_sessions) std::this_thread::yield();
+  clients.emplace_back([&] { EXPECT_TRUE(post("/api/v1/reload")); });
+  while (!source_.reloading) std::this_thread::yield();
+  EXPECT_TRUE(ApiClient(*parse_listen("127.0.0.1:1"), socket_).get("/api/v1/stats"));
+  source_.hold_reload = false;
+  over = true;
+  for (std::thread& client : clients) client.join();
+}
+
 // Those that no thread has taken yet are not waited for.
 TEST_F(ApiTest, StopsSoonWithManyIdleClients) {
   std::vector<int> clients(16);

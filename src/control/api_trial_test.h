@@ -23,11 +23,16 @@
 
 namespace sluice::control {
 
-// A header, then the filter twice.
+// A header, then the filter twice; with the filter "endless" no end.
 class FakeCapture final : public CaptureStream {
  public:
   explicit FakeCapture(CaptureRequest request) : request_(std::move(request)) {}
   bool next(std::string& bytes) override {
+    if (request_.filter == "endless") {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      bytes = "x";
+      return true;
+    }
     bytes = pieces_ == 0 ? "header" : request_.filter;
     return ++pieces_ < 3;
   }
