@@ -98,7 +98,7 @@ Expected<std::string> gpu_of(const control::Config& config) {
   return make_error("device " + config.engine.device + ": " + gpu.error().message);
 }
 
-// A quarter of the configuration's own cycle, or the shortest there is, to four times that: what its cycle is "auto"
+// A quarter of the configuration's own cycle, or the shortest there is, to four times that. What its cycle is "auto"
 // also depends on what is measured of collecting, and a profile without one that is as short says nothing of it.
 std::vector<nanoseconds> usual_cycles(const engine::Options& options) {
   const auto timing = engine::plan_timing(options, true);

@@ -1,5 +1,5 @@
 // Any bytes as a frame on its way to the stage "srtp": what reads it stays inside it, also where it asks whether the
-// frame is RTSP's; and a frame that is plain stays one, with right lengths and checksums, when its payload gets
+// frame is RTSP's. And a frame that is plain stays one, with right lengths and checksums, when its payload gets
 // shorter.
 //
 // Input: two bytes of a length for the payload, then a frame.

@@ -1,4 +1,4 @@
-// Any sequence of rtnetlink messages into the shadows behind the netlink mirror: at every moment the control plane has
+// Any sequence of rtnetlink messages into the shadows behind the netlink mirror. At every moment the control plane has
 // been told one route for a prefix, all that it was told is taken back in the end, and it never has a reason to refuse.
 //
 // Messages stand for themselves; an answer (NLMSG_DONE, NLMSG_ERROR) stands for what the mirror does between messages:

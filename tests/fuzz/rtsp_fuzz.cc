@@ -1,10 +1,11 @@
-// Any bytes from a client and a server through the proxy: it stays inside them and its bounds, also of what waits to be
-// read, every stream that is admitted ends once, no clear description and no key but the proxy's reaches the client, no
-// key of the client's the server, and what both get is the same, byte for byte, however the bytes are cut.
+// Any bytes from a client and a server through the proxy. It stays inside them and its bounds, also of what waits to be
+// read, and every stream that is admitted ends once. No clear description and no key but the proxy's reaches the
+// client, and no key of the client's the server. What both get is the same, byte for byte, however the bytes are cut.
 //
 // Input: a byte that says how the second run is cut, by its highest bit that the proxy is explicit, and by the next one
-// that nobody sends what the proxy does not want; then parts: '<' or '>' (to the client, to the server) and two bytes
-// of length before the bytes. Instead of them 't': as many seconds go by; 'c' or 's': the client or the server reads.
+// that nobody sends what the proxy does not want. Then come parts: '<' or '>' (to the client, to the server) and two
+// bytes of length before the bytes. Instead of them 't': as many seconds go by; 'c' or 's': the client or the server
+// reads.
 #include <algorithm>
 #include <cstdint>
 #include <optional>

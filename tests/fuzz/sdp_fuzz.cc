@@ -1,5 +1,5 @@
-// Any bytes as a session description and each line as the value of a=crypto: what is read is written so that it is read
-// again byte for byte with nothing left out, what is made SRTP has a key for every medium that is left, and a crypto
+// Any bytes as a session description and each line as the value of a=crypto. What is read is written so that it is read
+// again byte for byte with nothing left out. What is made SRTP has a key for every medium that is left, and a crypto
 // attribute says the same when it is read again.
 #include <cstdint>
 #include <string>

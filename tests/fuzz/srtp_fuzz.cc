@@ -1,5 +1,5 @@
 // Any bytes as SRTP or SRTCP on the way to a channel, between packets that were really protected, changed, repeated,
-// held back and finished in any order: what comes out is what went in, each at most once, and memory is given back.
+// held back and finished in any order. What comes out is what went in, each at most once, and memory is given back.
 //
 // The master key is made from the whole input: a packet of another input's, which libFuzzer finds where packets are
 // compared and puts into this one, is forged here.

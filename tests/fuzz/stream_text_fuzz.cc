@@ -1,5 +1,5 @@
 // Any text as what the API is given for a stream: it is read, or refused with lines that name the place and show no
-// key; and what is read is one stream or RTP and RTCP, each once, with a bucket that a frame fits into.
+// key. And what is read is one stream or RTP and RTCP, each once, with a bucket that a frame fits into.
 #include <algorithm>
 #include <cstdint>
 #include <string>

@@ -1,5 +1,5 @@
-// The stage "acl" that can be taken out of its chain, and parted from the one kernel, while its engine runs: so that
-// what it costs is measured in turns of a fraction of a second, on one engine, one table and one set of frames.
+// The stage "acl" that can be taken out of its chain, and parted from the one kernel, while its engine runs. So what it
+// costs is measured in turns of a fraction of a second, on one engine, one table and one set of frames.
 //
 // A batch has what was in force when its first frame came in, until it is forwarded. Without it the stage does nothing,
 // and joins in with nothing. One kernel's batches must have the same parts (function/capsule/capsule.h), so while

@@ -13,11 +13,11 @@ struct Admitted {
   std::vector<Outcome> windows;  // of `held`
 };
 
-// The highest rate at which no deadline is missed and every frame is let in: from the saturated rate downwards in
-// steps of 3 % to a fifth of it; one that is clean for `seconds` is held until it has been clean for `hold` seconds,
-// which ends the search, or is not clean any more, which ends the try. The answer is the try that was clean for
-// longest. No rate is held any more once that has taken eight times `hold` in all. Prints each try. Error: nothing was
-// forwarded at the saturated rate.
+// The highest rate at which no deadline is missed and every frame is let in: from the saturated rate downwards in steps
+// of 3 % to a fifth of it. One that is clean for `seconds` is held until it has been clean for `hold` seconds, which
+// ends the search, or is not clean any more, which ends the try. The answer is the try that was clean for longest. No
+// rate is held any more once that has taken eight times `hold` in all. Prints each try. Error: nothing was forwarded at
+// the saturated rate.
 Expected<Admitted> find_admitted(Load& load, double seconds, double hold);
 // The same at one rate, that of `gbytes` per second, held once whatever comes.
 Expected<Admitted> hold_at(Load& load, double gbytes, double seconds, double hold);

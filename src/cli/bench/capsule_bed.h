@@ -50,9 +50,9 @@ class CapsuleBed {
   unsigned batches() const { return (frames_->count() + batch_ - 1) / batch_; }
   Expected<void> launch(unsigned b, CapsuleParts parts, bool fused, device::GpuStream& stream);
 
-  // All batches once, and what came out against the CPU: rules by trying each, routes by rte_fib, keys by Hyperscan,
-  // as far as a launch tells them (match_verify.h), though every frame is searched to its end; of
-  // what is denied, behind a fused kernel, that nothing was looked for. Answers how many keys there are.
+  // All batches once, and what came out against the CPU: rules by trying each, routes by rte_fib, keys by Hyperscan, as
+  // far as a launch tells them (match_verify.h), though every frame is searched to its end. Of what is denied, behind a
+  // fused kernel, that nothing was looked for. Answers how many keys there are.
   Expected<std::uint64_t> verify(CapsuleParts parts, bool fused);
 
   const std::string& about() const { return about_; }

@@ -19,7 +19,7 @@ struct Windows {
   std::uint64_t own_misses() const;
 };
 
-// Judged: that the median window's p99 is at most a quarter more with updates than without; and, of frames lost, frames
+// Judged: that the median window's p99 is at most a quarter more with updates than without. And, of frames lost, frames
 // late of their own making, late time points and overruns, that the windows with updates do not rank above the others
 // by more than chance does in one case of a hundred. Sums are not judged: one absence of a thread decides them,
 // whichever kind of window it falls into; ranks see what comes in every third window. `without`: nothing happens there,

@@ -1,5 +1,5 @@
 // Batches of RTP on the GPU by themselves, as in the paper's sections 2.3, 8.1 and 8.5: a round gives each CUDA stream
-// its packets at once and waits until the last one is done; throughput is of frames, latency of the round.
+// its packets at once and waits until the last one is done. Throughput is of frames, latency of the round.
 #include <rte_cycles.h>
 #include <spdlog/fmt/fmt.h>
 

@@ -117,18 +117,18 @@ std::uint64_t dropped_besides(const engine::EngineStats& stats, std::uint64_t by
 RigOptions chain_rig(const BenchOptions& options, const RouterTable& table, const InspectRules& rules,
                      const ChainCase& one, const std::string& device, const std::shared_ptr<AclTurns>& turns = nullptr);
 
-// In a run of its own, saturated like the one that is measured and by as many lanes, until each lane has judged as many
-// frames as it comes round with (of conversations 12,288, of fewer of them than are measured, each three times), nine
-// in ten of them handed to the device, and searched by it with the rules that judge them: each frame's verdict of the
-// chain's classifier is the first match of its rules, tried one after the other, every second of which denies; the
-// verdict of its inspection, every second of whose rules drops, with its reason, and how many alerts there are, of all
-// rules and lanes together, are those of a core that inspects the same frames in the same order with Hyperscan. Which
-// rules the alerts are of is not compared here (scripts/compare-alerts does, of captures). Of conversations, which
-// would end, no rule drops. Where frames are conversations, besides: it has followed as many, and as many requests, as
-// there are SYNs and requests in the frames, none with a gap, and what is planted there has made an alert each time.
-// Every frame that leaves goes to the next hop that `reference`, which has read the table, names for it, and is changed
-// as a router does and in nothing else (leaving_frames.h). The measured run has the rules as they are, and is not
-// compared frame by frame.
+// In a run of its own, saturated like the one that is measured and by as many lanes. It goes on until each lane has
+// judged as many frames as it comes round with (of conversations 12,288, of fewer of them than are measured, each three
+// times), nine in ten of them handed to the device, and searched by it with the rules that judge them. Each frame's
+// verdict of the chain's classifier is the first match of its rules, tried one after the other, every second of which
+// denies. The verdict of its inspection, every second of whose rules drops, with its reason, and how many alerts there
+// are, of all rules and lanes together, are those of a core that inspects the same frames in the same order with
+// Hyperscan. Which rules the alerts are of is not compared here (scripts/compare-alerts does, of captures). Of
+// conversations, which would end, no rule drops. Where frames are conversations, besides: it has followed as many, and
+// as many requests, as there are SYNs and requests in the frames, none with a gap, and what is planted there has made
+// an alert each time. Every frame that leaves goes to the next hop that `reference`, which has read the table, names
+// for it, and is changed as a router does and in nothing else (leaving_frames.h). The measured run has the rules as
+// they are, and is not compared frame by frame.
 Expected<void> verify_chain(const BenchOptions& options, const RouterTable& table, const RouteReference& reference,
                             const InspectRules& rules, const ChainCase& one, const std::string& device,
                             ChainSeen& seen);

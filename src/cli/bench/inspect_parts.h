@@ -41,7 +41,7 @@ std::string device_text(const Part& part, const std::string& device);
 // An Error where more than one frame in a hundred of a GPU's part was the cores': their rate would bear its name.
 Expected<void> on_its_device(const Part& part, const std::string& device);
 // By the figures of a chain that inspects: an Error where a GPU has searched fewer than so many frames by the rules
-// that judged them: cores search before the first time point, and all the time while it searches by others.
+// that judged them. Cores search before the first time point, and all the time while it searches by others.
 Expected<void> searched_by_device(const std::vector<engine::Figure>& figures, double wanted);
 
 // What an attack comes at, in frames a second.

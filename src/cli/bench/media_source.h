@@ -11,8 +11,8 @@
 // the one that the stage has left, less the tag, so the source does not read payloads.
 //
 // check(): each frame that leaves is opened on its lane's core by a Channel of the other direction and intel-ipsec-mb,
-// or, where it was unprotected, compared as it is: lengths, checksums and every byte of the payload against the frame
-// that went in.
+// or, where it was unprotected, compared as it is. Compared are lengths, checksums and every byte of the payload
+// against the frame that went in.
 //
 // Threads: as of engine::Function; check() before lanes run. Cost, in `collecting` of the lane: estimated, 15 ns a
 // frame; the line with a frame's tag is read.

@@ -8,7 +8,7 @@
 //              port and queue: receive burst, source and destination MAC address of each frame, transmit burst, as
 //              dpdk-testpmd's MAC mode does. CPU device only: on a GPU the frames may all be on their way.
 //
-// Every frame that a loop has had is looked at when it ends: it must carry the addresses of this very loop (or be one
+// Every frame that a loop has had is looked at when it ends. It must carry the addresses of this very loop (or be one
 // that the replay port has just written anew), and is then given back the address that the function expects.
 //
 // Thread-safety: set() and the counts from the control thread while lanes run. Cost: one virtual call more for each

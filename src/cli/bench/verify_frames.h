@@ -1,5 +1,5 @@
-// Whether the router's frames leave as they must (leaving_frames.h), in a run of its own before anything is measured:
-// on two replay ports, with a link address of its own for each of the 254 gateways and with ECMP routes among the
+// Whether the router's frames leave as they must (leaving_frames.h), in a run of its own before anything is measured.
+// It is on two replay ports, with a link address of its own for each of the 254 gateways and with ECMP routes among the
 // table's, the next hops taken from RouteReference.
 #pragma once
 

@@ -56,7 +56,7 @@ Expected<void> calibrate(const CalibrationPlan& plan, const BenchOpener& open, c
                          engine::Profile& profile, const ProfileCheck& accepts = {});
 
 // As the paper's table 4, for people: T_S at the highest share by cycle and number of streams, what is schedulable with
-// a star, and in bold where that can be shown, but for cycles with which nothing held; then B_I of each cycle with what
+// a star, and in bold where that can be shown, but for cycles with which nothing held. Then B_I of each cycle with what
 // was wrong at the next higher rate that was tried, and what a batch costs.
 std::string calibration_table(const engine::Profile& profile, bool bold);
 

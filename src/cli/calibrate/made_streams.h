@@ -1,11 +1,11 @@
 // Streams that calibrate makes up for traffic of a configuration's stage "srtp".
 //
 // Of each [[srtp.stream]] that unprotects a twin: a stream that protects with the same key and suite on addresses of
-// its own, so that what it has sealed is what the other one unprotects (media_traffic.h); nobody else could seal as
+// its own, so that what it has sealed is what the other one unprotects (media_traffic.h). Nobody else could seal as
 // fast.
 //
 // Where there are too few for traffic on every lane, others besides: with [srtp.rtsp], whose streams come with clients,
-// always, of its suite; else, where [[srtp.stream]] has fewer than there are lanes, of the kinds, families and suites
+// always, of its suite. Else, where [[srtp.stream]] has fewer than there are lanes, of the kinds, families and suites
 // of those in turn.
 //
 // Thread-safety: none. Cost: control path; a key of the system's random bytes for each.

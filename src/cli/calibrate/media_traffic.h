@@ -1,7 +1,7 @@
 // RTP of the streams of a configuration's stage "srtp", written into a replay port's frames as they come in, because
-// they have to have new sequence numbers each time around: of those that protect in turn; and of each that unprotects
-// what its twin (made_streams.h) has protected. Such a frame comes back as it left, and goes on to the other's
-// addresses: so as many are unprotected as their twins protect.
+// they have to have new sequence numbers each time around. It is of those that protect in turn; and of each that
+// unprotects what its twin (made_streams.h) has protected. Such a frame comes back as it left, and goes on to the
+// other's addresses: so as many are unprotected as their twins protect.
 //
 // With UDP checksums, which the stage checks and makes anew. A stream's frames come by one lane; where frames of a
 // queue are spread over lanes, what comes back by another one than its twin's begins anew. Thread-safety: write() by

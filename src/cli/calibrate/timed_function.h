@@ -1,6 +1,6 @@
 // Around the function of a gateway that is calibrated: brings media into the frames (media_traffic.h), and takes the
-// time of each inline batch, from the first frame's collecting until the last one's forwarding, less what the former
-// took, and its bytes; and what collecting and forwarding take by themselves.
+// time of each inline batch and its bytes. The time is from the first frame's collecting until the last one's
+// forwarding, less what the media took. It also takes what collecting and forwarding take by themselves.
 //
 // Thread-safety: as of engine::Function; batches() any thread. Cost: the time-stamp counter three times a burst, and
 // three times a batch.
