@@ -71,21 +71,33 @@ INSTANTIATE_TEST_SUITE_P(
                          "b64:aGVsbG8=", true},
                     Case{"base64_decode:bytes 4; base64_data; content:\"hello\";", "aGVsbG8=", false}));
 
-// 7fff... from the payload: what is added to it is no place. With the undefined-behaviour sanitizer an unchecked sum is
-// an error, and without it wraps to a place before the buffer, where nothing is looked at but the beginning.
+// 7fff... from the payload. Of a place Suricata takes 32 bits, which are -1; as a length it is beyond the buffer. With
+// the undefined-behaviour sanitizer an unchecked sum is an error.
 INSTANTIATE_TEST_SUITE_P(
     NumbersOfTheAttacker, PayloadMatcherTest,
     testing::Values(
-        Case{"byte_extract:8,0,n; content:\"ab\"; distance:n;", "\x7f\xff\xff\xff\xff\xff\xff\xff..ab"s, false},
-        Case{"byte_extract:8,0,n; content:!\"zz\"; distance:n;", "\x7f\xff\xff\xff\xff\xff\xff\xff..ab"s, false},
+        Case{"byte_extract:8,0,n; content:\"ab\"; distance:n;", "\x7f\xff\xff\xff\xff\xff\xff\xff..ab"s, true},
+        Case{"byte_extract:8,0,n; content:!\"zz\"; distance:n;", "\x7f\xff\xff\xff\xff\xff\xff\xff..ab"s, true},
         Case{"byte_extract:8,0,n; content:\"ab\"; offset:2; depth:n;", "\x7f\xff\xff\xff\xff\xff\xff\xff..ab"s, false},
-        Case{"byte_extract:8,0,n; byte_test:1,>,7,n,relative;", "\x7f\xff\xff\xff\xff\xff\xff\xff..ab"s, false},
+        Case{"byte_extract:8,0,n; byte_test:1,>,7,n,relative;", "\x7f\xff\xff\xff\xff\xff\xff\xff..ab"s, true},
         Case{"byte_extract:8,0,n; isdataat:n,relative;", "\x7f\xff\xff\xff\xff\xff\xff\xff..ab"s, false},
         // Negative digits are a place beyond the buffer, as to Suricata 7.0.10.
         Case{"byte_extract:2,0,n,string,dec; isdataat:n;", "-5;abcdef"s, false},
         Case{"byte_extract:2,0,n,string,dec; isdataat:!n;", "-5;abcdef"s, true},
         Case{"byte_extract:2,0,n,string,dec; isdataat:!n,relative;", "-5;abcdef"s, true},
         Case{"byte_extract:2,0,n,string,dec; content:\"a\"; offset:n;", "-5;abcdef"s, false},
+        Case{"byte_extract:2,0,n,string,dec; content:\"a\"; depth:n;", "-5;abcdef"s, true},
+        Case{"byte_extract:2,0,n,string,dec; content:\"a\"; distance:0; within:n;", "-5;abcdef"s, true},
+        Case{"byte_extract:2,0,n,string,dec; content:\"d\"; distance:n;", "-5;abcdef"s, true},
+        Case{"byte_extract:2,0,n,string,dec; content:!\"a\"; distance:n;", "-5;abcdef"s, false},
+        // Places are reckoned in 32 bits, and a `within` that ends before the buffer has no end.
+        Case{"byte_extract:8,0,n; content:\"ab\"; offset:n; depth:4;", "\0\0\0\1\0\0\0\x9.ab"s, true},
+        Case{"content:\"ab\"; content:\"c\"; distance:-100; within:3;", "c..ab"s, true},
+        Case{"content:\"ab\"; content:!\"c\"; distance:-100; within:3;", "...ab..c"s, false},
+        Case{"content:\"ab\"; content:\"c\"; distance:-5; within:3;", "..ab..c"s, false},
+        // The bitmask is for what comes out.
+        Case{"byte_math:bytes 1,offset 0,oper +,rvalue 1,result n,bitmask 0xf0; byte_test:1,=,n,1;", "\x2f\3"s, true},
+        Case{"byte_math:bytes 1,offset 0,oper *,rvalue 16,result n,bitmask 0xf0; byte_test:1,=,n,1;", "\x22\2"s, true},
         Case{"byte_jump:8,0,multiplier 4; content:\"ab\"; distance:0;", "\x40\0\0\0\0\0\0\0..ab"s, true},
         Case{"byte_extract:8,0,n; content:\"ab\"; distance:n;", "\0\0\0\0\0\0\0\1..ab"s, true}));
 

@@ -24,6 +24,11 @@ std::uint64_t rounded(std::uint64_t value, std::uint64_t multiple) {
   return multiple <= 1 ? value : (value + multiple - 1) / multiple * multiple;
 }
 
+// `bitmask` as ByteNumber's.
+std::uint64_t masked(std::uint64_t value, std::uint32_t bitmask) {
+  return bitmask == 0 ? value : (value & bitmask) >> std::countr_zero(bitmask);
+}
+
 int base_of(ByteNumber::Base base) {
   switch (base) {
     case ByteNumber::Base::dec:
@@ -81,15 +86,25 @@ bool PayloadSearch::after(std::size_t i, Buffer buffer, std::size_t end) {
   return holds;
 }
 
+// As Suricata reckons it, in 32 bits: a `within` that ends before the buffer has no end, and a number of the payload's
+// that is negative is a place beyond the buffer, or no end.
+PayloadSearch::Range PayloadSearch::range_of(const Placement& place, std::size_t cursor, std::size_t size) const {
+  const auto start = static_cast<std::uint32_t>(value_of(place.start));
+  const auto length = static_cast<std::uint32_t>(value_of(place.length));
+  auto first = start, last = static_cast<std::uint32_t>(size);
+  if (place.relative) {
+    const auto before = static_cast<std::uint32_t>(cursor);
+    const auto end = static_cast<std::int64_t>(static_cast<std::int32_t>(before + start + length));
+    first = static_cast<std::int32_t>(start) < 0 && 0 - start > before ? 0 : before + start;
+    if (place.has_end && end < static_cast<std::int64_t>(size)) last = static_cast<std::uint32_t>(end);
+  } else if (place.has_end) {
+    last = length + start;
+  }
+  return {std::min<std::size_t>(first, size), std::min<std::size_t>(last, size)};
+}
+
 bool PayloadSearch::check(std::size_t i, const Step& step, std::string_view bytes, const Content& content) {
-  const auto size = static_cast<std::int64_t>(bytes.size());
-  const std::int64_t base = content.place.relative ? static_cast<std::int64_t>(cursor_of(step.buffer)) : 0;
-  const auto begin = sum(base, value_of(content.place.start));
-  const auto end = begin && content.place.has_end ? sum(*begin, value_of(content.place.length)) : std::optional(size);
-  if (!begin || !end) return false;
-  if (!content.place.relative && wraps(content.place.start)) return content.negated && from(i + 1);
-  auto first = static_cast<std::size_t>(std::clamp<std::int64_t>(*begin, 0, size));
-  const auto last = static_cast<std::size_t>(std::clamp<std::int64_t>(*end, 0, size));
+  auto [first, last] = range_of(content.place, cursor_of(step.buffer), bytes.size());
   const Needle& what = step.needle;
   if (content.place.at_end && bytes.size() >= what.size()) first = std::max(first, bytes.size() - what.size());
   const auto found = [&](std::size_t from) -> std::optional<std::size_t> {
@@ -137,7 +152,8 @@ std::optional<PayloadSearch::Number> PayloadSearch::number_of(const ByteNumber& 
                                                               bool may_be_empty) {
   const auto size = static_cast<std::int64_t>(bytes.size());
   const std::int64_t base = number.relative ? static_cast<std::int64_t>(cursor_of(number.buffer)) : 0;
-  const auto begin = sum(base, value_of(number.offset));
+  const std::int64_t offset = value_of(number.offset);
+  const auto begin = sum(base, number.offset.variable < 0 ? offset : static_cast<std::int32_t>(offset));
   const std::int64_t count = value_of(number.count);
   if (!begin || *begin < 0 || count < 0 || *begin > size || count > size - *begin) return std::nullopt;
   if (number.relative && *begin == size && !may_be_empty) return std::nullopt;
@@ -157,36 +173,36 @@ std::optional<PayloadSearch::Number> PayloadSearch::number_of(const ByteNumber& 
     value = read->value;
     end = at + read->size;
   }
-  if (number.bitmask != 0) value = (value & number.bitmask) >> std::countr_zero(number.bitmask);
   return Number{value, end};
 }
 
 bool PayloadSearch::check(std::size_t i, const Step& /*step*/, std::string_view bytes, const ByteTest& test) {
   const auto number = number_of(test.number, bytes);
   if (!number) return false;
+  const std::uint64_t value = masked(number->value, test.number.bitmask);
   const auto against = static_cast<std::uint64_t>(value_of(test.value));
   bool holds = false;
   switch (test.comparison) {
     case ByteTest::Comparison::less:
-      holds = number->value < against;
+      holds = value < against;
       break;
     case ByteTest::Comparison::less_equal:
-      holds = number->value <= against;
+      holds = value <= against;
       break;
     case ByteTest::Comparison::equal:
-      holds = number->value == against;
+      holds = value == against;
       break;
     case ByteTest::Comparison::greater_equal:
-      holds = number->value >= against;
+      holds = value >= against;
       break;
     case ByteTest::Comparison::greater:
-      holds = number->value > against;
+      holds = value > against;
       break;
     case ByteTest::Comparison::bit_and:
-      holds = (number->value & against) != 0;
+      holds = (value & against) != 0;
       break;
     case ByteTest::Comparison::bit_xor:
-      holds = (number->value ^ against) != 0;
+      holds = (value ^ against) != 0;
       break;
   }
   return holds != test.negated && from(i + 1);
@@ -196,7 +212,8 @@ bool PayloadSearch::check(std::size_t i, const Step& step, std::string_view byte
   const auto number = number_of(jump.number, bytes, true);
   if (!number) return false;
   // Digits may have a sign: the number wraps, as does what it is multiplied to.
-  const auto value = static_cast<std::int64_t>(rounded(number->value * jump.multiplier, jump.align ? 4 : 1));
+  const auto value = static_cast<std::int64_t>(
+      rounded(masked(number->value, jump.number.bitmask) * jump.multiplier, jump.align ? 4 : 1));
   if (value > std::int64_t{UINT32_MAX} || value < -std::int64_t{UINT32_MAX}) return false;
   const std::int64_t base = jump.from == ByteJump::From::beginning ? 0
                             : jump.from == ByteJump::From::end     ? static_cast<std::int64_t>(bytes.size())
@@ -210,7 +227,7 @@ bool PayloadSearch::check(std::size_t i, const Step& step, std::string_view byte
   const auto number = number_of(extract.number, bytes);
   if (!number) return false;
   scratch.variables_[static_cast<std::size_t>(extract.variable)] =
-      rounded(number->value * extract.multiplier, extract.align);
+      rounded(masked(number->value, extract.number.bitmask) * extract.multiplier, extract.align);
   return after(i, step.buffer, number->end);
 }
 
@@ -240,7 +257,7 @@ bool PayloadSearch::check(std::size_t i, const Step& step, std::string_view byte
       value = right > 63 ? 0 : value >> right;
       break;
   }
-  scratch.variables_[static_cast<std::size_t>(math.variable)] = value;
+  scratch.variables_[static_cast<std::size_t>(math.variable)] = masked(value, math.number.bitmask);
   return after(i, step.buffer, number->end);
 }
 

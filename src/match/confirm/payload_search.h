@@ -44,6 +44,10 @@ struct PayloadSearch {
   }
   // A number of the payload's that is negative, or too large: a place beyond each buffer.
   bool wraps(const Operand& operand) const { return operand.variable >= 0 && value_of(operand) < 0; }
+  struct Range {
+    std::size_t first, last;  // of bytes; none where last <= first
+  };
+  Range range_of(const Placement& place, std::size_t cursor, std::size_t size) const;
   // Goes on behind a match that ends at `end`.
   bool after(std::size_t i, Buffer buffer, std::size_t end);
 

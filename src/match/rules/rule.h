@@ -192,7 +192,8 @@ struct ByteNumber {
   bool relative = false;
   bool little_endian = false;
   Base base = Base::binary;
-  std::uint32_t bitmask = 0;  // 0: none; else the number is ANDed, then shifted right by the mask's trailing zeros
+  std::uint32_t bitmask =
+      0;  // 0: none; else the number (byte_math: the result) is ANDed, then shifted right by its trailing 0s
 };
 
 struct ByteTest {
