@@ -95,8 +95,9 @@ void Parser::request_line(Connection& connection, const Line& line) {
     return;
   }
   auto* const out = reinterpret_cast<char*>(transaction->normal.data());
-  transaction->normal_size =
-      static_cast<std::uint32_t>(transaction->uri_size == 0 ? 0 : normalise_uri(transaction->uri_raw(), out));
+  // An authority has no path.
+  const bool has_path = transaction->uri_size != 0 && !transaction->is_connect;
+  transaction->normal_size = static_cast<std::uint32_t>(has_path ? normalise_uri(transaction->uri_raw(), out) : 0);
   transaction->normal.cut(transaction->normal_size);
   side.phase = Phase::header_lines;
   event(connection, Event::request_line, *transaction);

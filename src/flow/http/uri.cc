@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "flow/http/best_fit.h"
 #include "flow/http/text.h"
 
 namespace sluice::flow::http {
@@ -24,12 +25,18 @@ std::size_t authority_begin(std::string_view uri) {
   return at + 3;
 }
 
+// What begins with no slash begins with a scheme, up to a colon, whatever it is made of; only a scheme has an
+// authority.
 std::string_view without_authority(std::string_view uri) {
-  const std::size_t begin = authority_begin(uri);
-  if (begin == std::string_view::npos) {
+  const std::size_t colon = uri.starts_with('/') ? std::string_view::npos : uri.find(':');
+  if (colon == std::string_view::npos) {
     return uri;
   }
-  const std::size_t end = uri.find_first_of("/?#\\", begin);
+  uri.remove_prefix(colon + 1);
+  if (uri.size() < 3 || !uri.starts_with("//") || uri[2] == '/') {
+    return uri;
+  }
+  const std::size_t end = uri.find_first_of("/?#", 2);
   return end == std::string_view::npos ? none : uri.substr(end);
 }
 
@@ -49,15 +56,8 @@ int hex_number(std::string_view text, std::size_t at, unsigned digits) {
   return value;
 }
 
-char best_fit(int code) {
-  if (code <= 0xff) {
-    return static_cast<char>(code);
-  }
-  return code >= 0xff01 && code <= 0xff5e ? static_cast<char>(code - 0xfee0) : '?';
-}
-
-// The next character of the path, decoded; `at` moves behind it.
-char next_of_path(std::string_view path, std::size_t& at) {
+// The next character of the path or the fragment, decoded; `at` moves behind it.
+char next_of(std::string_view path, std::size_t& at) {
   const char c = path[at++];
   if (c != '%') {
     return c;
@@ -66,7 +66,7 @@ char next_of_path(std::string_view path, std::size_t& at) {
     const int code = hex_number(path, at + 1, 4);
     if (code >= 0) {
       at += 5;
-      return best_fit(code);
+      return best_fit(static_cast<std::uint32_t>(code));
     }
     return c;
   }
@@ -81,12 +81,7 @@ char next_of_path(std::string_view path, std::size_t& at) {
 std::size_t decode_path(std::string_view path, char* out) {
   std::size_t size = 0;
   for (std::size_t at = 0; at < path.size();) {
-    char c = next_of_path(path, at);
-    const auto before = size == 0 ? 0U : static_cast<unsigned char>(out[size - 1]);
-    if ((before == 0xc0 || before == 0xc1) && (static_cast<unsigned char>(c) & 0xc0U) == 0x80) {
-      c = static_cast<char>((before & 1U) << 6 | (static_cast<unsigned char>(c) & 0x3fU));
-      --size;
-    }
+    char c = next_of(path, at);
     c = c == '\\' ? '/' : c;
     if (c == '/' && size != 0 && out[size - 1] == '/') {
       continue;
@@ -96,34 +91,33 @@ std::size_t decode_path(std::string_view path, char* out) {
   return size;
 }
 
-// RFC 3986 section 5.2.4, in place: a path of segments between single slashes.
+// RFC 3986 section 5.2.4, in place, as libhtp has it: the slash before a "." or ".." that ends the path, or whose slash
+// does, goes with it.
 std::size_t remove_dots(char* path, std::size_t size) {
   std::size_t to = 0;
-  std::size_t at = 0;
-  const bool absolute = size != 0 && path[0] == '/';
-  while (at < size) {
-    const std::size_t slash = path[at] == '/' ? 1 : 0;
-    std::size_t end = at + slash;
-    while (end < size && path[end] != '/') {
-      ++end;
+  bool slash = false;  // before `at`
+  for (std::size_t at = 0; at < size;) {
+    if (!slash && path[at] == '/') {
+      slash = true;
+      ++at;
     }
-    const std::string_view segment(path + at + slash, end - at - slash);
-    const bool last = end == size;
+    const std::size_t end = at + std::min(std::string_view(path + at, size - at).find('/'), size - at);
+    const std::string_view segment(path + at, end - at);
     if (segment == "." || segment == "..") {
-      if (segment == "..") {
+      if (slash && segment == "..") {
         while (to > 0 && path[--to] != '/') {
         }
       }
-      if (last && (slash != 0 || to != 0) && (absolute || to != 0)) {
-        path[to++] = '/';
-      }
-    } else {
-      const std::size_t skip = to == 0 && !absolute ? slash : 0;
-      for (std::size_t i = at + skip; i < end; ++i) {
-        path[to++] = path[i];
-      }
+      at = end + 1;
+      continue;
     }
-    at = end;
+    if (slash) {
+      path[to++] = '/';
+    }
+    while (at < end) {
+      path[to++] = path[at++];
+    }
+    slash = false;
   }
   return to;
 }
@@ -138,6 +132,14 @@ std::size_t decode_query(std::string_view query, char* out) {
   return size;
 }
 
+std::size_t decode_fragment(std::string_view fragment, char* out) {
+  std::size_t size = 0;
+  for (std::size_t at = 0; at < fragment.size();) {
+    out[size++] = next_of(fragment, at);
+  }
+  return size;
+}
+
 }  // namespace
 
 std::size_t normalise_uri(std::string_view uri, char* out) {
@@ -147,12 +149,12 @@ std::size_t normalise_uri(std::string_view uri, char* out) {
   uri = uri.substr(0, sharp);
   const std::size_t question = uri.find('?');
   std::size_t size = decode_path(uri.substr(0, question), out);
-  size = remove_dots(out, size);
+  size = remove_dots(out, fit_utf8(out, size));
   if (question != std::string_view::npos) {
     out[size++] = '?';
     size += decode_query(uri.substr(question + 1), out + size);
   }
-  return size + decode_query(fragment, out + size);
+  return size + decode_fragment(fragment, out + size);
 }
 
 std::string_view host_of_authority(std::string_view authority) {

@@ -53,7 +53,9 @@ void set_made_up(Wanted& buffers, const Message& message, std::string& text) {
 
 void set_of_either(Wanted& buffers, const Message& message, bool request, std::string& text) {
   buffers.set_any(Buffer::http_header, message.headers());
-  buffers.set(Buffer::http_raw_header, message.headers_raw());
+  // Of a request without a version the line that ends its headers is none of it.
+  if (!message.flags.http_0_9 || message.field_count() != 0)
+    buffers.set(Buffer::http_raw_header, message.headers_raw());
   buffers.set_field(Buffer::http_cookie, message, request ? FieldName::cookie : FieldName::set_cookie);
   buffers.set_field(Buffer::http_connection, message, FieldName::connection);
   buffers.set_field(Buffer::http_content_type, message, FieldName::content_type);
@@ -93,7 +95,7 @@ void set_http_buffers(match::Buffers& all, match::Point point, const Transaction
   const bool response = point >= match::Point::response_headers;
   if (!transaction.request.flags.missing) {
     set_request(buffers, transaction);
-    buffers.set(Buffer::http_protocol, transaction.version());
+    buffers.set_any(Buffer::http_protocol, transaction.version());
     if (point >= match::Point::request_body)
       buffers.set_any(Buffer::http_request_body, transaction.request.body_view());
   }
