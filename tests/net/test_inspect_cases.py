@@ -77,6 +77,15 @@ CASES = {
         [f"""{HTTP} ({UP} http.uri; content:"?x=<script '|22| /"; sid:1;)""", f'{HTTP} ({UP} http.uri; content:"%3C"; sid:2;)',
          f'{HTTP} ({UP} http.uri.raw; content:"%3Cscript"; sid:3;)'],
         exchange(b"GET /a?x=%3Cscript%20%27%22%20%2F HTTP/1.1\r\nHost: x\r\n\r\n"), {1: 1, 3: 1}),
+    "an URI's path": (
+        [f'{HTTP} ({UP} http.uri; content:"/b/caf|e9|/x"; startswith; endswith; sid:1;)', f'{HTTP} ({UP} http.uri; content:"/a"; sid:2;)'],
+        exchange(b"GET http://h/a/..%5c.%2fb%u2215caf%C3%A9/%C0%AE/x/. HTTP/1.1\r\nHost: x\r\n\r\n"), {1: 1}),
+    "flowbits that parts set, clear and ask for": (
+        [f'{HTTP} ({UP} flowbits:isnotset,x; http.uri; content:"/a"; sid:1;)', f'{HTTP} ({UP} http.request_body; content:"evil"; flowbits:set,x; sid:2;)',
+         f'{HTTP} ({UP} http.user_agent; content:"A"; flowbits:set,y; sid:5;)', f'{HTTP} ({UP} http.request_body; content:"evil"; flowbits:unset,y; sid:4;)',
+         f'{HTTP} ({UP} flowbits:isset,y; http.method; content:"POST"; sid:6;)',
+         f'alert tcp any any -> any any ({UP} flowbits:isset,x; content:"POST /a"; sid:7;)'],
+        exchange(b"POST /a HTTP/1.1\r\nHost: x\r\nUser-Agent: A\r\nContent-Length: 4\r\n\r\nevil"), {2: 1, 4: 1, 5: 1, 6: 1, 7: 1}),
     "data in a SYN": (
         [f'{HTTP} ({UP} http.uri; content:"/evil"; flowbits:set,evil; sid:1;)', f'alert tcp any any -> any any ({UP} content:"GET /evil"; sid:2;)',
          f'{HTTP} ({DOWN} flowbits:isset,evil; http.stat_code; content:"200"; sid:3;)',

@@ -61,18 +61,6 @@ std::optional<HttpPlace> place_of(flow::http::Event event) {
   }
 }
 
-void set_headers(Buffers& buffers, const match::PacketFacts& packet) {
-  if (packet.family == 4) buffers.set(Buffer::ipv4_header, packet.ip_header);
-  if (packet.family == 6) buffers.set(Buffer::ipv6_header, packet.ip_header);
-  if (packet.has_tcp) buffers.set(Buffer::tcp_header, packet.transport_header);
-  if (packet.has_ports && packet.protocol == packet::protocol_udp) {
-    buffers.set(Buffer::udp_header, packet.transport_header);
-  }
-  if (packet.has_icmp) {
-    buffers.set(packet.family == 4 ? Buffer::icmpv4_header : Buffer::icmpv6_header, packet.transport_header);
-  }
-}
-
 }  // namespace
 
 Inspection::Inspection(std::unique_ptr<InspectionSearch> search, const InspectionSettings& settings, AlertSink& sink)
@@ -103,6 +91,18 @@ void Inspection::set_policy() {
 }
 
 Inspection::~Inspection() = default;
+
+void Inspection::set_headers(Buffers& buffers, const match::PacketFacts& packet) {
+  if (packet.family == 4) buffers.set(Buffer::ipv4_header, packet.ip_header);
+  if (packet.family == 6) buffers.set(Buffer::ipv6_header, packet.ip_header);
+  if (packet.has_tcp) buffers.set(Buffer::tcp_header, packet.transport_header);
+  if (packet.has_ports && packet.protocol == packet::protocol_udp) {
+    buffers.set(Buffer::udp_header, packet.transport_header);
+  }
+  if (packet.has_icmp) {
+    buffers.set(packet.family == 4 ? Buffer::icmpv4_header : Buffer::icmpv6_header, packet.transport_header);
+  }
+}
 
 const Judgement& Inspection::loud_frame(std::string_view frame, std::uint32_t hash, const KeyHits& hits) {
   if (may_be_quiet(frame, hits)) return plain_frame(frame, hash, hits);
@@ -404,6 +404,7 @@ void Inspection::inspect_piece(flow::Flow& flow, flow::Extra& extra, Direction d
   for (const std::uint32_t rule : search_->matched) {
     if (rules().detector().has_pattern(rule)) carried.hold(rule);
   }
+  note_unset(flow, direction, data.fresh.size());
 }
 
 // By the rules for streams, as a piece without history: those for packets have looked at it. Rules of streams alone see
@@ -429,6 +430,17 @@ void Inspection::refused(flow::Flow& flow, Direction, flow::Taken why) {
 
 void Inspection::http(flow::Flow& flow, flow::Extra& extra, flow::http::Event event,
                       flow::http::Transaction& transaction) {
+  inspect_http(flow, extra, event, transaction);
+  if (waiting_.rules.empty()) [[likely]] {
+    return;
+  }
+  if (event == flow::http::Event::request_complete || event == flow::http::Event::response_complete) {
+    settle(&transaction);
+  }
+}
+
+void Inspection::inspect_http(flow::Flow& flow, flow::Extra& extra, flow::http::Event event,
+                              flow::http::Transaction& transaction) {
   tell_held();
   flow.user |= is_http;
   const auto place = place_of(event);
@@ -475,18 +487,27 @@ void Inspection::http(flow::Flow& flow, flow::Extra& extra, flow::http::Event ev
     marks.held[marks.held_count++] = search_->matched[m];
   }
   keep_dropping(flow);
+  note_waiting(flow, direction, transaction);
+}
+
+Inspection::Held Inspection::held_of(std::uint32_t rule, const flow::Flow& flow) const {
+  return {conversations_.table().index_of(flow), rule,
+          2 * transaction_->number + (subject_.direction == Direction::to_client ? 2 : 1)};
+}
+
+bool Inspection::has_held(std::uint32_t rule, const flow::Flow& flow) const {
+  return std::find(held_.begin(), held_.end(), held_of(rule, flow)) != held_.end();
 }
 
 bool Inspection::held_before(std::uint32_t rule, const flow::Flow& flow) {
-  const Held now{conversations_.table().index_of(flow), rule,
-                 2 * transaction_->number + (subject_.direction == Direction::to_client ? 2 : 1)};
-  if (std::find(held_.begin(), held_.end(), now) != held_.end()) return true;
-  held_[next_held_++ % held_.size()] = now;
+  if (has_held(rule, flow)) return true;
+  held_[next_held_++ % held_.size()] = held_of(rule, flow);
   return false;
 }
 
 // Its place in the table, and the numbers of its transactions, are the next one's.
 void Inspection::flow_ended(flow::Flow& flow, flow::Extra*, flow::FlowEndReason) {
+  forget_waiting(flow);
   tell_held();
   other_flow_ = nullptr;
   if ((flow.user & is_http) == 0) return;
@@ -543,8 +564,13 @@ bool Inspection::inspect(const match::FlowFacts& facts, flow::Flow* flow, flow::
     counters_.given_up += outcome.given_up;
     overload(outcome.decisive);
   }
-  for (const std::uint32_t r : matched) {
-    const match::Rule& rule = detector.rules().rules[r];
+  act(facts, flow, extra, payload);
+  return outcome.left == 0;
+}
+
+void Inspection::act(const match::FlowFacts& facts, flow::Flow* flow, flow::Extra* extra, std::string_view payload) {
+  for (const std::uint32_t r : search_->matched) {
+    const match::Rule& rule = rules().detector().rules().rules[r];
     if (transaction_ != nullptr && held_before(r, *flow)) continue;
     const match::RateVerdict rate_verdict = search_->rates.judge(r, subject_.packet, number_of(flow), now_);
     if (rate_verdict == match::RateVerdict::nothing) continue;
@@ -567,7 +593,6 @@ bool Inspection::inspect(const match::FlowFacts& facts, flow::Flow* flow, flow::
     tell({&rules(), r, now_, subject_.frame, &subject_.packet, subject_.direction, flow, payload,
           subject_.judgement.drop, facts.reassembled, facts.reassembled ? transaction_of(extra) : nullptr});
   }
-  return outcome.left == 0;
 }
 
 }  // namespace sluice::function

@@ -271,6 +271,18 @@ class Inspection final : private flow::ConversationSink {
   bool inspect(const match::FlowFacts& facts, flow::Flow* flow, flow::Extra* extra, const match::Buffers& buffers,
                std::string_view payload);
   void reject(match::Told told);
+  static void set_headers(match::Buffers& buffers, const match::PacketFacts& packet);
+  // What of search_->matched the packet and its flow meet with, and alerts.
+  void act(const match::FlowFacts& facts, flow::Flow* flow, flow::Extra* extra, std::string_view payload);
+  void inspect_http(flow::Flow& flow, flow::Extra& extra, flow::http::Event event,
+                    flow::http::Transaction& transaction);
+  void note_waiting(flow::Flow& flow, flow::Direction direction, const flow::http::Transaction& transaction);
+  void note_unset(flow::Flow& flow, flow::Direction direction, std::size_t piece);
+  void settle(const flow::http::Transaction* transaction);
+  void try_unset();
+  void settle_all();
+  void forget_waiting(const flow::Flow& flow);
+  bool has_held(std::uint32_t rule, const flow::Flow& flow) const;
   bool held_before(std::uint32_t rule, const flow::Flow& flow);
   std::uint64_t number_of(const flow::Flow* flow) const;
   const flow::http::Transaction* transaction_of(const flow::Extra* extra) const;
@@ -344,9 +356,25 @@ class Inspection final : private flow::ConversationSink {
     std::uint64_t transaction;
     bool operator==(const Held&) const = default;
   };
+  Held held_of(std::uint32_t rule, const flow::Flow& flow) const;
   std::array<Held, 64> held_{};
   std::size_t next_held_ = 0;
   const flow::http::Transaction* transaction_ = nullptr;  // that is being inspected
+  // Of a message: rules that hold but for their flowbits, until the frame, or the message, has told all.
+  struct Waiting {
+    flow::Flow* flow = nullptr;
+    flow::Direction direction = flow::Direction::to_server;
+    std::uint64_t transaction = 0;
+    std::vector<std::uint32_t> rules;
+  };
+  Waiting waiting_;
+  // Of the last piece of the frame's stream, so many bytes: rules that ask for a flowbit that its HTTP may set.
+  struct Unset {
+    flow::Flow* flow = nullptr;
+    std::size_t piece = 0;
+    std::vector<std::uint32_t> rules;
+  };
+  Unset unset_;
   flow::Fragments fragments_;
   // Alerts of a request line wait for its headers, if those come in the same frame, so that they can be told with them.
   bool holds_alerts_ = false;
@@ -367,6 +395,9 @@ inline void Inspection::begin_frame(std::string_view frame, const KeyHits& hits)
 }
 
 inline const Judgement& Inspection::end_frame(const flow::Flow* flow, bool by_flow) {
+  if (!waiting_.rules.empty() || !unset_.rules.empty()) [[unlikely]] {
+    settle_all();
+  }
   tell_held();
   if (subject_.judgement.overload) [[unlikely]] {
     ++counters_.overloaded;

@@ -159,6 +159,79 @@ TEST_F(InspectionHttpParts, a_flowbit_that_headers_set_is_set_for_what_asks_that
   EXPECT_THAT(alerts(), IsEmpty());
 }
 
+// What comes in one segment is treated by the rules' order; what comes in a later one, later.
+TEST_F(InspectionHttpParts, what_asks_that_a_flowbit_is_not_set_waits_for_the_rest_of_the_segment) {
+  const std::size_t body = whole.size() - 4;
+  for (const std::string part : {"http.uri; content:\"/index\"", "http.user_agent; content:\"Probe\""}) {
+    use(of_request + "flowbits:isnotset,x; " + part + "; flowbits:set,y; sid:1;)\n" + of_request +
+        "http.request_body; content:\"BODY\"; flowbits:set,x; sid:2;)\n" + of_request +
+        "flowbits:isset,y; http.method; content:\"POST\"; sid:3;)\n");
+    post(whole);
+    EXPECT_THAT(alerts(), ElementsAre(2)) << part;
+    use(of_request + "flowbits:isnotset,x; " + part + "; flowbits:set,y; sid:1;)\n" + of_request +
+        "http.request_body; content:\"BODY\"; flowbits:set,x; sid:2;)\n" + of_request +
+        "flowbits:isset,y; http.method; content:\"POST\"; sid:3;)\n");
+    post(whole.substr(0, body));
+    EXPECT_THAT(alerts(), ElementsAre(1, 3)) << part;
+    EXPECT_EQ(urls_.back(), "/index.php ");
+    post(whole.substr(body));
+    EXPECT_THAT(alerts(), ElementsAre(2)) << part;
+    // Of the next request it is set from the beginning.
+    post(whole);
+    EXPECT_THAT(alerts(), UnorderedElementsAre(2, 3)) << part;
+  }
+}
+
+TEST_F(InspectionHttpParts, parts_that_set_and_clear_a_flowbit_do_so_in_the_order_of_their_rules) {
+  const std::string clears = of_request + "http.request_body; content:\"BODY\"; flowbits:unset,x; sid:2;)\n";
+  const std::string sets = of_request + "http.uri; content:\"/index\"; flowbits:set,x; sid:3;)\n";
+  const std::string asks = of_request + "flowbits:isset,x; http.method; content:\"POST\"; sid:4;)\n";
+  use(asks + sets + clears);
+  post(whole);
+  EXPECT_THAT(alerts(), ElementsAre(2, 3, 4));
+  use(asks + of_request + "http.uri; content:\"/index\"; flowbits:set,x; sid:1;)\n" + clears);
+  post(whole);
+  EXPECT_THAT(alerts(), ElementsAre(1, 2));
+  // Two requests in a segment, each by itself.
+  use(asks + of_request + "http.request_body; content:\"BODY\"; flowbits:toggle,x; sid:2;)\n");
+  post(whole + whole);
+  EXPECT_THAT(alerts(), ElementsAre(2, 4, 2));
+}
+
+TEST_F(InspectionHttpParts, what_waits_is_dropped_in_the_frame_that_it_waited_in) {
+  use("drop http any any -> any any (flow:to_server,established; flowbits:isnotset,x; http.uri; content:\"/index\"; "
+      "sid:1;)\n"
+      "drop http any any -> any any (flow:to_server,established; http.request_body; content:\"other\"; "
+      "flowbits:set,x; sid:2;)\n");
+  EXPECT_TRUE(segment(true, packet::tcp_ack, whole).drop);
+  EXPECT_THAT(alerts(), ElementsAre(1));
+  EXPECT_TRUE(segment(true, packet::tcp_ack, whole).drop);  // the rest of the flow as well
+}
+
+TEST_F(InspectionHttpParts, a_flowbit_that_http_sets_holds_for_the_stream_that_brings_it) {
+  const std::string raw = "alert tcp any any -> any any (flow:to_server,established; flowbits:";
+  for (const Part& sets : parts) {
+    use(raw + "isset,x; content:\"index\"; sid:1;)\n" + raw + "isnotset,x; content:\"index\"; sid:2;)\n" + raw +
+        "isset,y; content:\"index\"; sid:3;)\n" + of_request + sets.check + "; flowbits:set,x; sid:4;)\n");
+    post(whole);
+    // The stream is looked at before what is made of it, and again.
+    EXPECT_THAT(alerts(), UnorderedElementsAre(1, 2, 4)) << sets.name;
+    post(whole);
+    EXPECT_THAT(alerts(), UnorderedElementsAre(1, 4)) << sets.name;
+  }
+}
+
+TEST_F(InspectionHttpParts, a_request_without_a_version_has_neither_that_nor_headers) {
+  EXPECT_THAT(there(of_request, {"http.protocol", "http.header.raw", "http.method"}, "bsize:<99", "GET /a\r\n\r\n", ""),
+              ElementsAre("http.method"));
+}
+
+TEST_F(InspectionHttpParts, an_authority_is_no_path) {
+  const std::string connect = "CONNECT h:443 HTTP/1.1\r\nHost: h\r\n\r\n";
+  EXPECT_THAT(there(of_request, {"http.uri"}, "bsize:0", connect, ""), ElementsAre("http.uri"));
+  EXPECT_THAT(there(of_request, {"http.uri.raw"}, "content:\"h:443\"", connect, ""), ElementsAre("http.uri.raw"));
+}
+
 TEST_F(InspectionHttpParts, a_flowbit_that_an_answers_body_sets_holds_for_its_status_line) {
   use(of_answer + "flowbits:isset,x; http.stat_code; content:\"200\"; sid:1;)\n" + of_answer +
       "http.response_body; content:\"RESP\"; flowbits:set,x; sid:2;)\n" + of_answer +

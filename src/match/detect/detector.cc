@@ -26,6 +26,8 @@ Detector::Scratch::Scratch(const Detector& detector) : seen_((detector.ranked_.s
   open_.reserve(2 * detector.ranked_.size());
   told_open_.reserve(most_told_open);
   begun_.reserve(3 * detector.ranked_.size());
+  waiting_.reserve(static_cast<std::size_t>(std::ranges::count(detector.waits_, true)));
+  unset_.reserve(static_cast<std::size_t>(std::ranges::count(detector.asks_http_, true)));
 }
 
 void Detector::add(std::uint32_t rank, Scratch& scratch) {
@@ -87,11 +89,11 @@ void Detector::change(const Compiled& compiled, FlowBits* bits, FlowBits& fresh)
   }
 }
 
-// Where a rule is inspected once more, it is if one of the flowbits that it asks for has just been set.
+// Where a rule is inspected once more, it is if one of the flowbits that it asks for has just been set, or may be.
 bool Detector::is_called_again(std::uint32_t rank, Point point, const FlowBits& fresh) const {
   if ((again_[rank] >> static_cast<unsigned>(point) & 1) == 0) return true;
   return std::ranges::any_of(ranked_[rank].conditions, [&](const Compiled::Bits& one) {
-    return one.operation == Flowbits::Operation::isset && has_any(fresh, one.mask);
+    return one.operation == Flowbits::Operation::isset && (waits_[rank] || has_any(fresh, one.mask));
   });
 }
 
@@ -99,6 +101,8 @@ bool Detector::collect(Point point, const PacketFacts& packet, const Found& foun
   scratch.ranks_.clear();
   scratch.open_.clear();
   scratch.begun_.clear();
+  scratch.waiting_.clear();
+  scratch.unset_.clear();
   scratch.point_ = point;
   scratch.stream_ = found.stream;
   scratch.by_keys_ = found.stream && found.by_keys;
@@ -251,7 +255,9 @@ Detector::Outcome Detector::confirm(const PacketFacts& packet, const FlowFacts& 
     const Compiled& compiled = ranked_[rank];
     const Rule& rule = set_.rules[compiled.rule];
     const std::string_view window = scratch.stream_ ? *buffers[Buffer::payload] : std::string_view();
-    if (!admits(rule, packet, flow) || !conditions_hold(compiled, bits)) {
+    const bool is_admitted = admits(rule, packet, flow);
+    if (!is_admitted || (!waits_[rank] && !conditions_hold(compiled, bits))) {
+      if (is_admitted && scratch.stream_ && asks_http_[rank]) scratch.unset_.push_back(compiled.rule);
       begin(rank, window, scratch);
       continue;
     }
@@ -268,6 +274,10 @@ Detector::Outcome Detector::confirm(const PacketFacts& packet, const FlowFacts& 
     }
     begin(rank, window, scratch);
     if (verdict != PayloadVerdict::yes || !has_come) continue;
+    if (waits_[rank]) {
+      scratch.waiting_.push_back(compiled.rule);
+      continue;
+    }
     change(compiled, bits, fresh);
     matched.push_back(compiled.rule);
     if (rule.action == Action::pass && rule.thresholds.empty() && rule.detection_filters.empty()) break;
@@ -275,6 +285,33 @@ Detector::Outcome Detector::confirm(const PacketFacts& packet, const FlowFacts& 
   outcome.left += outcome.given_up;
   if (bounded) outcome.ticks = __rdtsc() - began;
   return outcome;
+}
+
+void Detector::settle(std::span<const std::uint32_t> waiting, FlowBits* bits, Scratch& scratch,
+                      std::vector<std::uint32_t>& matched) const {
+  scratch.ranks_.clear();
+  for (const std::uint32_t rule : waiting) add(rank_of_[rule], scratch);
+  put_in_order(scratch);
+  FlowBits fresh{};
+  for (const std::uint32_t rank : scratch.ranks_) {
+    const Compiled& compiled = ranked_[rank];
+    if (!conditions_hold(compiled, bits)) continue;
+    change(compiled, bits, fresh);
+    matched.push_back(compiled.rule);
+  }
+}
+
+bool Detector::collect_unset(std::span<const std::uint32_t> rules, std::string_view piece, Scratch& scratch) const {
+  for (auto* const list : {&scratch.ranks_, &scratch.open_, &scratch.begun_, &scratch.waiting_, &scratch.unset_}) {
+    list->clear();
+  }
+  scratch.point_ = Point::packet;
+  scratch.stream_ = true;
+  scratch.by_keys_ = scratch.new_only_ = false;
+  scratch.piece_ = piece;
+  for (const std::uint32_t rule : rules) add(rank_of_[rule], scratch);
+  put_in_order(scratch);
+  return !scratch.ranks_.empty();
 }
 
 }  // namespace sluice::match

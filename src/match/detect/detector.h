@@ -18,9 +18,11 @@
 // Candidates are confirmed in the order in which Suricata treats rules (rules/rule_order.h): pass, drop, reject, alert;
 // of one action those first that set flowbits, then those that set and ask for some, that ask for some, and all others;
 // of these by priority and sid. A rule that asks for a flowbit is inspected at later points of its message once more,
-// where one that sets it has held there. A pass rule that holds ends it: nothing else counts for this packet. Rules
-// with `threshold` or `detection_filter` are told whenever they hold, and a pass rule with one does not end it: the
-// caller counts (rate_filter.h).
+// where one that sets it has held there. Where rules of several parts of a message set and clear flowbits, or ask that
+// one is not set, they are confirmed but for these; the caller settles them when a piece of the stream has told all
+// that it holds of the message. Rules of a stream that ask for a flowbit that HTTP sets are told, too. A pass rule that
+// holds ends it: nothing else counts for this packet. Rules with `threshold` or `detection_filter` are told whenever
+// they hold, and a pass rule with one does not end it: the caller counts (rate_filter.h).
 //
 // Of rules that look at HTTP and at the payload many have but a common pattern in HTTP's buffers. One in the payload
 // that ordinary traffic does not have is among the patterns of Point::packet, and where a caller knows that none of
@@ -114,6 +116,10 @@ class Detector {
     // Of Found::stream and by_keys, likewise: rules of which a part of the pattern is at the window's end, and which
     // are not open.
     std::span<const std::uint32_t> begun() const { return begun_; }
+    // After confirm(): rules of HTTP that hold but for their flowbits, which settle() looks at; and, of Found::stream,
+    // those that ask for a flowbit that HTTP may set, and that is not set yet.
+    std::span<const std::uint32_t> waiting() const { return waiting_; }
+    std::span<const std::uint32_t> unset() const { return unset_; }
 
    private:
     friend class Detector;
@@ -127,6 +133,7 @@ class Detector {
     std::string_view piece_;
     std::vector<std::uint32_t> told_open_;  // Found::open
     std::vector<std::uint32_t> begun_;
+    std::vector<std::uint32_t> waiting_, unset_;
   };
 
   static constexpr std::uint64_t unlimited = PayloadMatcher::unlimited;
@@ -210,6 +217,12 @@ class Detector {
   // The second half: of the candidates that collect() left in `scratch`.
   Outcome confirm(const PacketFacts& packet, const FlowFacts& flow, FlowBits* bits, const Buffers& buffers,
                   Budget budget, Scratch& scratch, std::vector<std::uint32_t>& matched) const;
+  // Of rules that confirm() has told as waiting(), in any order, more than once or not: those that hold, in the order
+  // of treatment, which change their flowbits.
+  void settle(std::span<const std::uint32_t> waiting, FlowBits* bits, Scratch& scratch,
+              std::vector<std::uint32_t>& matched) const;
+  // As collect(), of a piece of a stream, no rules but these, which were told as unset().
+  bool collect_unset(std::span<const std::uint32_t> rules, std::string_view piece, Scratch& scratch) const;
   // `matched`: rules (by index into rules().rules)
   // that hold are appended, in the order of treatment; noalert ones too. `bits`: of the packet's flow; null: it has
   // none, and rules that ask for one do not hold.
@@ -250,6 +263,7 @@ class Detector {
   };
   const Group& group(Point point) const { return groups_[static_cast<std::size_t>(point)]; }
   void collect_patterns();
+  void find_askers_of_http(std::span<const RulePoints> points);
   using PatternNumbers = std::array<std::map<std::pair<std::string, bool>, std::uint32_t>, buffer_count>;
   void enter(std::uint32_t rank, const std::optional<BestPattern>& best, ClassMask classes, Point point,
              PatternNumbers& known);
@@ -285,6 +299,8 @@ class Detector {
   std::vector<bool> needs_end_;      // by rank: not while a body is growing
   // By rank: points, a bit each, where it is inspected once more (rules/rule_order.h).
   std::vector<std::uint8_t> again_;
+  std::vector<bool> waits_;           // by rank: RulePoints::waits
+  std::vector<bool> asks_http_;       // by rank, of Point::packet: for a flowbit that a rule of HTTP changes
   std::vector<bool> needs_payload_;   // by rank, of HTTP: a pattern that calls_for_http()
   std::vector<bool> calls_for_http_;  // by pattern of Point::packet
   std::array<Searched, buffer_count> searched_;

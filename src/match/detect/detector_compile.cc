@@ -145,6 +145,7 @@ void Detector::collect_patterns() {
   PatternNumbers known;
   const std::vector<RulePoints> points = points_of(set_.rules);
   again_.assign(ranked_.size(), 0);
+  find_askers_of_http(points);
   for (Group& one : groups_) one.without_pattern.resize(max_classes);
   std::vector<HeaderIndex::Entry> without_pattern, without_key, of_addresses;
   for (std::uint32_t rank = 0; rank < ranked_.size(); ++rank) {
@@ -191,6 +192,24 @@ void Detector::collect_patterns() {
   without_pattern.insert(without_pattern.end(), without_key.begin(), without_key.end());
   without_any_ = HeaderIndex(without_pattern, classes_);
   of_addresses_ = HeaderIndex(of_addresses, classes_);
+}
+
+void Detector::find_askers_of_http(std::span<const RulePoints> points) {
+  FlowBits by_http{};
+  for (const Compiled& compiled : ranked_) {
+    if (points[compiled.rule].of.first == Point::packet) continue;
+    for (const Compiled::Bits& one : compiled.changes) {
+      for (std::size_t i = 0; i < by_http.size(); ++i) by_http[i] |= one.mask[i];
+    }
+  }
+  for (const Compiled& compiled : ranked_) {
+    const RulePoints& at = points[compiled.rule];
+    waits_.push_back(at.waits);
+    asks_http_.push_back(at.of.first == Point::packet &&
+                         std::ranges::any_of(compiled.conditions, [&](const Compiled::Bits& one) {
+                           return one.operation == Flowbits::Operation::isset && has_any(by_http, one.mask);
+                         }));
+  }
 }
 
 void Detector::enter_message(std::uint32_t rank, const std::optional<BestPattern>& best, ClassMask classes,

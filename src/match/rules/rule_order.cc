@@ -1,6 +1,7 @@
 #include "match/rules/rule_order.h"
 
 #include <algorithm>
+#include <array>
 #include <numeric>
 #include <string_view>
 #include <tuple>
@@ -140,16 +141,80 @@ void widen(const Rule& rule, RulePoints::OfMessage& of, LastByName& set_at, bool
   }
 }
 
-// What asks that a flowbit is not set has to be behind the rules that change it; what asks that it is set, behind those
-// that may clear it.
-void wait(const Rule& rule, const std::unordered_set<std::string_view>& cleared, RulePoints::OfMessage& of) {
-  const bool waits = std::ranges::any_of(rule.flowbits, [&](const Flowbits& bits) {
-    const auto is_cleared = [&](const std::string& name) { return cleared.contains(name); };
-    return bits.operation == Flowbits::Operation::isnotset ||
-           (bits.operation == Flowbits::Operation::isset && std::ranges::any_of(bits.names, is_cleared));
+// Rules of one kind of message that change a flowbit.
+struct Change {
+  std::uint32_t rule;
+  Point at;        // the last that it is inspected at
+  unsigned order;  // order_of() its action
+  bool clears;
+};
+using ChangesByName = std::unordered_map<std::string_view, std::vector<Change>>;
+
+bool clears(const Flowbits& bits) {
+  return bits.operation == Flowbits::Operation::unset || bits.operation == Flowbits::Operation::toggle;
+}
+
+// Whether what the rule does with its flowbits depends on what another part of the message does with them: it asks that
+// one is not set which a later part may set, or that one is set which a later part may clear; or it changes one, and
+// another part clears it, or sets what this clears.
+bool depends_on_parts(const Rule& rule, std::uint32_t number, Point at, const ChangesByName& changes) {
+  const auto depends = [&](const Flowbits& bits, const Change& other) {
+    if (other.rule == number || other.order > order_of(rule.action)) return false;
+    if (bits.operation == Flowbits::Operation::isnotset) return other.at > at;
+    if (bits.operation == Flowbits::Operation::isset) return other.clears && other.at > at;
+    return other.at != at && (clears(bits) || other.clears);
+  };
+  return std::ranges::any_of(rule.flowbits, [&](const Flowbits& bits) {
+    return std::ranges::any_of(bits.names, [&](const std::string& name) {
+      const auto found = changes.find(name);
+      return found != changes.end() &&
+             std::ranges::any_of(found->second, [&](const Change& other) { return depends(bits, other); });
+    });
   });
-  const Point headers = is_of_response(of.first) ? Point::response_headers : Point::request_headers;
-  if (waits) of.first = std::max(of.first, std::min(of.last, headers));
+}
+
+bool names_any(const Rule& rule, const std::unordered_set<std::string_view>& names) {
+  return std::ranges::any_of(rule.flowbits, [&](const Flowbits& bits) {
+    return std::ranges::any_of(bits.names, [&](const std::string& name) { return names.contains(name); });
+  });
+}
+
+// And those that ask for or change what such a rule changes.
+void find_waiting(std::span<const Rule> rules, std::vector<RulePoints>& points) {
+  std::array<ChangesByName, 2> changes;  // of requests, of responses
+  const auto kind_of = [](const RulePoints::OfMessage& of) { return is_of_response(of.first) ? 1 : 0; };
+  const auto each = [&](auto use) {
+    for (std::uint32_t r = 0; r < rules.size(); ++r) {
+      if (points[r].of.first == Point::packet || rules[r].flowbits.empty()) continue;
+      use(r, points[r].of);
+      if (points[r].of_other) use(r, *points[r].of_other);
+    }
+  };
+  each([&](std::uint32_t r, const RulePoints::OfMessage& of) {
+    for (const Flowbits& bits : rules[r].flowbits) {
+      if (is_condition(bits)) continue;
+      for (const std::string& name : bits.names) {
+        changes[kind_of(of)][name].push_back({r, of.last, order_of(rules[r].action), clears(bits)});
+      }
+    }
+  });
+  std::unordered_set<std::string_view> late;  // flowbits that rules change which wait
+  const auto wait = [&](std::uint32_t r) {
+    points[r].waits = true;
+    for (const Flowbits& bits : rules[r].flowbits) {
+      if (!is_condition(bits)) late.insert(bits.names.begin(), bits.names.end());
+    }
+  };
+  each([&](std::uint32_t r, const RulePoints::OfMessage& of) {
+    if (rules[r].action == Action::pass || points[r].waits) return;
+    if (depends_on_parts(rules[r], r, of.first, changes[kind_of(of)])) wait(r);
+  });
+  for (std::size_t before = late.size() + 1; before != late.size();) {
+    before = late.size();
+    each([&](std::uint32_t r, const RulePoints::OfMessage&) {
+      if (rules[r].action != Action::pass && !points[r].waits && names_any(rules[r], late)) wait(r);
+    });
+  }
 }
 
 }  // namespace
@@ -185,7 +250,7 @@ std::vector<RulePoints> points_of(std::span<const Rule> rules) {
   points.reserve(rules.size());
   for (const Rule& rule : rules) {
     const Point point = point_of(rule);
-    points.push_back({{point, point}, std::nullopt});
+    points.push_back({{point, point}, std::nullopt, false});
     if (const auto other = other_point_of(rule)) points.back().of_other = RulePoints::OfMessage{*other, *other};
   }
   LastByName by_request, by_response;
@@ -202,14 +267,7 @@ std::vector<RulePoints> points_of(std::span<const Rule> rules) {
       widen(rule, of, is_of_response(of.first) ? by_response : by_request, changed);
     });
   }
-  std::unordered_set<std::string_view> cleared;
-  each([&](const Rule& rule, RulePoints::OfMessage&) {
-    for (const Flowbits& bits : rule.flowbits) {
-      if (bits.operation != Flowbits::Operation::unset && bits.operation != Flowbits::Operation::toggle) continue;
-      cleared.insert(bits.names.begin(), bits.names.end());
-    }
-  });
-  each([&](const Rule& rule, RulePoints::OfMessage& of) { wait(rule, cleared, of); });
+  find_waiting(rules, points);
   return points;
 }
 

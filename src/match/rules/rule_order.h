@@ -37,11 +37,15 @@ struct RulePoints {
   // Of the message that point_of() names, and of the other one where other_point_of() names one.
   OfMessage of;
   std::optional<OfMessage> of_other;
+  // Its flowbits are looked at and changed when a piece of the stream has told all that it holds of the message, in the
+  // order of treatment with the others that wait: a later part than the rule's may clear or set one of them, or a rule
+  // that waits does.
+  bool waits = false;
 };
 
 // By rule; Point::packet for those that do not look at HTTP. A rule with `isset` is inspected again with each later
-// part of its message in which a rule may set the flowbit. One with `isnotset` waits for the headers, where a rule that
-// looks at them may set it; what a body sets comes too late for it.
+// part of its message in which a rule may set the flowbit. What waits for a flowbit waits for rules whose action is not
+// treated behind its own; rules of `pass` wait for none.
 std::vector<RulePoints> points_of(std::span<const Rule> rules);
 
 }  // namespace sluice::match

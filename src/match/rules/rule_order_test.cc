@@ -77,6 +77,7 @@ std::string points_of_text(const std::string& text) {
   for (const RulePoints& points : points_of(rules_of(text))) {
     all += std::string(all.empty() ? "" : ", ") + names[static_cast<std::size_t>(points.of.first)];
     if (points.of.last > points.of.first) all += std::string(" to ") + names[static_cast<std::size_t>(points.of.last)];
+    if (points.waits) all += " waits";
   }
   return all;
 }
@@ -91,11 +92,11 @@ TEST(RuleOrder, what_asks_for_a_flowbit_is_inspected_again_where_its_message_may
   EXPECT_EQ(points_of_text(sets + asks("isset,x")), "headers, line to headers");
   EXPECT_EQ(points_of_text(body + asks("isset,x")), "body, line to body");
   EXPECT_EQ(points_of_text(sets + asks("isset,other")), "headers, line");
-  EXPECT_EQ(points_of_text(sets + asks("isnotset,x")), "headers, headers");
-  EXPECT_EQ(points_of_text(body + asks("isnotset,x")), "body, headers to body");
+  EXPECT_EQ(points_of_text(sets + asks("isnotset,x")), "headers, line to headers waits");
+  EXPECT_EQ(points_of_text(body + asks("isnotset,x")), "body, line to body waits");
   EXPECT_EQ(points_of_text(sets + asks("toggle,y")), "headers, line");
   EXPECT_EQ(points_of_text(request + "http.user_agent; content:\"a\"; flowbits:toggle,x; sid:1;)\n" + asks("isset,x")),
-            "headers, headers");
+            "headers, line to headers waits");
   // By way of a third.
   EXPECT_EQ(points_of_text(asks("isset,y") + request +
                            "http.method; content:\"c\"; flowbits:isset,x; flowbits:set,y; sid:3;)\n" + body),
@@ -107,6 +108,37 @@ TEST(RuleOrder, what_asks_for_a_flowbit_is_inspected_again_where_its_message_may
       "line, answer");
   EXPECT_EQ(points_of_text("alert tcp any any -> any any (content:\"a\"; flowbits:isset,x; sid:4;)\n" + sets),
             "packet, headers");
+}
+
+TEST(RuleOrder, what_a_later_part_may_clear_or_set_waits_as_does_what_asks_for_what_that_sets) {
+  const auto rule = [](const std::string& action, const std::string& buffer, const std::string& bits, int sid) {
+    return action + " http any any -> any any (flow:to_server; " + buffer + "; content:\"a\"; flowbits:" + bits +
+           "; sid:" + std::to_string(sid) + ";)\n";
+  };
+  const auto alert = [&](const std::string& buffer, const std::string& bits, int sid) {
+    return rule("alert", buffer, bits, sid);
+  };
+  // Of two that change it the later one by its part may be the earlier one by its sid.
+  EXPECT_EQ(points_of_text(alert("http.uri", "set,x", 2) + alert("http.request_body", "unset,x", 1)),
+            "line waits, body waits");
+  EXPECT_EQ(points_of_text(alert("http.uri", "set,x", 2) + alert("http.request_body", "set,x", 1)), "line, body");
+  EXPECT_EQ(points_of_text(alert("http.request_body", "set,x", 1) + alert("http.uri", "isnotset,x; flowbits:set,y", 2) +
+                           alert("http.method", "isset,y", 3) + alert("http.method", "isset,z", 4)),
+            "body, line to body waits, line to body waits, line");
+  // What one that waits changes waits for it, whatever else does.
+  EXPECT_EQ(points_of_text(alert("http.uri", "set,x; flowbits:set,y", 2) + alert("http.request_body", "unset,x", 1) +
+                           alert("http.uri", "toggle,y", 3) + alert("http.uri", "set,x", 4)),
+            "line waits, body waits, line waits, line waits");
+  // Its own change is none of a later part, nor is one of the same.
+  EXPECT_EQ(points_of_text(alert("http.uri", "isnotset,x; flowbits:set,x", 1)), "line");
+  EXPECT_EQ(points_of_text(alert("http.uri", "isnotset,x", 1) + alert("http.method", "set,x", 2)), "line, line");
+  // What is treated behind it changes nothing for it.
+  EXPECT_EQ(points_of_text(rule("drop", "http.uri", "isnotset,x", 1) + alert("http.request_body", "set,x", 2)),
+            "line to body, body");
+  EXPECT_EQ(points_of_text(alert("http.uri", "isnotset,x", 1) + rule("drop", "http.request_body", "set,x", 2)),
+            "line to body waits, body");
+  EXPECT_EQ(points_of_text(rule("pass", "http.uri", "isnotset,x", 1) + rule("pass", "http.request_body", "set,x", 2)),
+            "line to body, body");
 }
 
 }  // namespace
