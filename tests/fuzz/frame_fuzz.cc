@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <string_view>
 #include <vector>
 
+#include "flow/packet.h"
 #include "packet/checksum.h"
 #include "packet/flow_hash.h"
 #include "packet/headers.h"
@@ -105,6 +107,19 @@ void check_answer(Frame frame) {
   }
 }
 
+// What flows and rules read of it lies in it, whatever the parser says of it.
+void check_facts(std::string_view frame) {
+  const auto is_inside = [&](std::string_view part) {
+    return part.empty() || (part.data() >= frame.data() && part.data() + part.size() <= frame.data() + frame.size());
+  };
+  HeaderFacts facts;
+  read_headers(frame, facts);
+  REQUIRE(is_inside(facts.ip_header) && is_inside(facts.transport_header) && is_inside(facts.payload));
+  if (facts.has_tcp) (void)sluice::flow::has_fast_open(facts.transport_header);
+  sluice::flow::Packet packet;
+  if (sluice::flow::read_packet(facts, packet)) REQUIRE(is_inside(packet.payload));
+}
+
 }  // namespace
 
 // Most mutations break the IPv4 header checksum, and nothing behind it would ever be reached: half of them repair it.
@@ -126,6 +141,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   FrameView view{};
   FrameView slow{};
   const Reason reason = parse_frame(data, length, view);
+  check_facts({reinterpret_cast<const char*>(data), size});
   check_answer(Frame(data, data + size));
   REQUIRE(reason < reason_count());
   REQUIRE(reason == detail::parse_slow(data, length, slow));
