@@ -53,6 +53,7 @@ struct Marks {
   std::uint64_t rules = 0;                  // which ones the numbers are of; 0: there are none
   std::uint64_t searched = 0;               // buffers, a bit each
   std::uint32_t body = 0;                   // bytes of the body that have been searched
+  std::uint32_t confirmed = 0;              // bytes of the body that all of what was found was confirmed with
   std::uint8_t found_count = 0;             // in `found`; where there are more, all are in `found_bits`
   std::uint8_t held_count = 0;              // at most `room`
   bool lost = false;                        // not all that was found is known
@@ -63,7 +64,8 @@ struct Marks {
   void clear(BlockPool& pool) {
     found_bits.clear(pool);
     rules = searched = 0;
-    body = found_count = held_count = 0;
+    body = confirmed = 0;
+    found_count = held_count = 0;
     lost = false;
   }
 };

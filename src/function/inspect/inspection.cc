@@ -446,7 +446,10 @@ void Inspection::inspect_http(flow::Flow& flow, flow::Extra& extra, flow::http::
   const auto place = place_of(event);
   if (!place) return;
   const auto [point, grows, again] = *place;
-  if (again) search_again(point >= Point::response_headers ? transaction.response : transaction.request);
+  if (again) {
+    search_again(point >= Point::response_headers ? transaction.response : transaction.request);
+    transaction.request.marks.confirmed = transaction.response.marks.confirmed = 0;
+  }
   const match::Detector& detector = rules().detector();
   if (detector.is_empty(point)) return;
   const Direction direction = point >= Point::response_headers ? Direction::to_client : Direction::to_server;
@@ -462,16 +465,28 @@ void Inspection::inspect_http(flow::Flow& flow, flow::Extra& extra, flow::http::
   flow::http::Marks& marks = marks_of(message);
   const bool is_body = point == Point::request_body || point == Point::response_body;
   Buffers buffers;
+  const std::uint64_t left = counters_.left;
   const std::size_t count = search_http(point, grows, transaction, buffers);
+  const bool searched = counters_.left == left;
   keep_dropping(flow);
   const std::string_view window = conversations_.window(flow, direction);
   match::Detector::Found what;
   what.patterns = {search_->found.data(), count};
   what.growing = grows && !message.flags.body_truncated;
+  // What was left, and a body that begins anew, is looked at as if nothing had been.
+  const std::size_t before = std::exchange(marks.confirmed, 0);
+  const auto note_confirmed = [&] {
+    if (is_body && searched) marks.confirmed = static_cast<std::uint32_t>(message.body_view().size());
+  };
+  if (is_body && what.growing && !marks.lost && before <= message.body_shown) {
+    what.body = message.body_view();
+    what.body_before = before;
+  }
   what.payload_is_ordinary =
       extra.carried[static_cast<unsigned>(direction)].is_ordinary(rules().generation(), window.size());
   if (!detector.collect(point, subject_.packet, what, search_->detector) ||
       (is_body && !detector.leave_out({marks.held.data(), marks.held_count}, search_->detector))) {
+    note_confirmed();
     return;
   }
   set_http_buffers(buffers, point, transaction, detector.looked_at(), text_);
@@ -480,7 +495,8 @@ void Inspection::inspect_http(flow::Flow& flow, flow::Extra& extra, flow::http::
   const match::FlowFacts facts = stream_facts_of(flow, direction);
   transaction_ = &transaction;
   holds_alerts_ = point == Point::request_line && &flow == flow_ && frame_direction == direction;
-  inspect(facts, &flow, &extra, buffers, {});
+  // A rule of established waits for the handshake, and not for the body.
+  if (inspect(facts, &flow, &extra, buffers, {}) && facts.established) note_confirmed();
   holds_alerts_ = false;
   transaction_ = nullptr;
   for (std::size_t m = 0; is_body && m < search_->matched.size() && marks.held_count < marks.room; ++m) {

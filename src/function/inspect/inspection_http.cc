@@ -16,7 +16,7 @@ using match::Point;
 
 namespace {
 
-constexpr BufferSet bodies{Buffer::http_request_body, Buffer::http_response_body, Buffer::file_data};
+constexpr BufferSet bodies = match::http_bodies;
 // Those of a request wherever a rule looks at them; others are of the message that the point is of.
 constexpr BufferSet of_request{Buffer::http_uri,          Buffer::http_raw_uri,      Buffer::http_method,
                                Buffer::http_request_line, Buffer::http_request_body, Buffer::http_user_agent,
@@ -30,7 +30,7 @@ flow::http::Marks& Inspection::marks_of(flow::http::Message& message) {
   flow::http::Marks& marks = message.marks;
   const bool is_other = marks.rules != rules().generation();
   if (is_other) marks.clear(conversations_.http_pool());
-  if (marks.lost) marks.searched = marks.body = 0;
+  if (marks.lost) marks.searched = marks.body = marks.confirmed = 0;
   marks.rules = rules().generation();
   return marks;
 }

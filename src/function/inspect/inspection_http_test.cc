@@ -3,6 +3,9 @@
 #include <gtest/gtest.h>
 #include <zlib.h>
 
+#include <random>
+#include <set>
+
 #include "flow/http/packed_test.h"
 #include "function/inspect/inspection_http_trial_test.h"
 
@@ -92,6 +95,55 @@ TEST_F(InspectionHttpTest, a_body_is_inspected_as_it_grows) {
   EXPECT_THAT(alerts(), IsEmpty());
   EXPECT_TRUE(segment(false, ack, "il").drop);
   EXPECT_THAT(alerts(), ElementsAre(2));
+}
+
+// Of bodies in pieces: with the piece that makes a rule hold it is told, whatever of it lies in earlier ones.
+TEST_F(InspectionHttpTest, a_growing_body_is_confirmed_as_if_all_of_it_were_each_time) {
+  std::mt19937 random(4);
+  const auto letters = [&](std::size_t most) {
+    std::string text;
+    for (std::size_t left = 1 + random() % most; left != 0; --left) text += "aabc"[random() % 4];
+    return text;
+  };
+  std::size_t holding = 0;
+  for (int trial = 0; trial < 60; ++trial) {
+    std::string text;
+    for (int sid = 1; sid <= 8; ++sid) {
+      text += "alert http any any -> any any (flow:to_client; file_data; content:\"" + letters(3) + "\"; ";
+      for (std::size_t left = random() % 3; left != 0; --left) {
+        text += "content:\"" + letters(3) + "\"; ";
+        if (random() % 2 == 0) text += "distance:" + std::to_string(random() % 9) + "; ";
+        if (random() % 3 == 0) text += "nocase; ";
+      }
+      if (random() % 4 == 0) text += "pcre:\"/b.?c/R\"; ";
+      text += "sid:" + std::to_string(sid) + ";)\n";
+    }
+    use(text);
+    const auto set = match::read_rules_text(text, "test.rules");
+    ASSERT_TRUE(set && set->refused.empty()) << text;
+    std::vector<match::PayloadMatcher> matchers;
+    for (const match::Rule& rule : set->rules) matchers.push_back(std::move(*match::PayloadMatcher::make(rule)));
+    match::PayloadMatcher::Scratch scratch;
+    request();
+    response("HTTP/1.1 200 ok\r\nContent-Length: 1000\r\n\r\n");
+    std::string body;
+    std::set<std::uint32_t> told;
+    for (int pieces = 0; pieces < 20; ++pieces) {
+      const std::string piece = letters(5);
+      body += piece;
+      response(piece);
+      match::Buffers buffers;
+      buffers.set(match::Buffer::file_data, body);
+      std::vector<std::uint32_t> wanted;
+      for (std::uint32_t r = 0; r < matchers.size(); ++r) {
+        const bool holds = matchers[r].matches(buffers, scratch) == match::PayloadVerdict::yes;
+        if (holds && told.insert(r + 1).second) wanted.push_back(r + 1);
+      }
+      holding += wanted.size();
+      ASSERT_THAT(alerts(), testing::UnorderedElementsAreArray(wanted)) << text << " on " << body << " by " << piece;
+    }
+  }
+  EXPECT_GT(holding, 200U);
 }
 
 // A rule of HTTP that needs bytes in the payload which ordinary traffic does not have is tried only where these are in

@@ -40,6 +40,9 @@ class BufferSet {
   std::uint64_t bits_ = 0;
 };
 
+// Those of HTTP's messages that grow.
+inline constexpr BufferSet http_bodies{Buffer::http_request_body, Buffer::http_response_body, Buffer::file_data};
+
 // Views of bytes that live elsewhere. A buffer that is absent (this is no HTTP message, say) differs from an empty one:
 // no check of an absent buffer holds, negated ones neither.
 class Buffers {

@@ -64,6 +64,22 @@ Expected<PayloadMatcher> PayloadMatcher::make(const Rule& rule) {
   return matcher;
 }
 
+bool PayloadMatcher::asks_bodies_for_contents() const {
+  return std::ranges::all_of(steps_, [](const Step& step) {
+    if (!http_bodies.has(step.buffer)) return true;
+    const auto* const content = std::get_if<Content>(&step.check);
+    return content != nullptr && !content->negated && !content->place.at_end;
+  });
+}
+
+bool PayloadMatcher::ends_behind(std::string_view body, std::size_t before) const {
+  return std::ranges::any_of(steps_, [&](const Step& step) {
+    if (!http_bodies.has(step.buffer)) return false;
+    const std::size_t begin = before - std::min(before, step.needle.size() - 1);
+    return step.needle.find(body, begin, body.size()) != Needle::npos;
+  });
+}
+
 PayloadVerdict PayloadMatcher::matches(const Buffers& buffers, Scratch& scratch, std::uint64_t deadline) const {
   scratch.variables_.assign(variables_, 0);
   PayloadSearch search{*this, buffers, scratch};

@@ -74,6 +74,12 @@ class PayloadMatcher {
   PayloadVerdict matches(const Buffers& buffers, Scratch& scratch, std::uint64_t deadline = unlimited) const;
   bool empty() const { return steps_.empty(); }
 
+  // Of HTTP bodies the rule asks for contents alone, which are to be there: what does not hold for a body's beginning
+  // holds for more of it only if one of these ends in what has come behind it.
+  bool asks_bodies_for_contents() const;
+  // One of the contents that bodies are asked for ends in `body` behind its first `before` bytes.
+  bool ends_behind(std::string_view body, std::size_t before) const;
+
  private:
   friend struct PayloadSearch;
   struct Step {

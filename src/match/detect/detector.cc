@@ -108,6 +108,8 @@ bool Detector::collect(Point point, const PacketFacts& packet, const Found& foun
   scratch.by_keys_ = found.stream && found.by_keys;
   scratch.new_only_ = scratch.by_keys_ && !found.open_unknown;
   scratch.piece_ = found.piece;
+  scratch.body_ = found.body;
+  scratch.body_before_ = found.body_before;
   if (scratch.new_only_) scratch.told_open_.assign(found.open.begin(), found.open.end());
   const auto is_out_of_scope = [&](std::uint32_t rank) {
     return found.scope != Scope::all && about_packets_[rank] == (found.scope == Scope::streams);
@@ -254,6 +256,10 @@ Detector::Outcome Detector::confirm(const PacketFacts& packet, const FlowFacts& 
     ++outcome.confirmed;
     const Compiled& compiled = ranked_[rank];
     const Rule& rule = set_.rules[compiled.rule];
+    if (scratch.body_before_ != 0 && by_new_bytes_[rank] &&
+        !compiled.payload.ends_behind(scratch.body_, scratch.body_before_)) {
+      continue;
+    }
     const std::string_view window = scratch.stream_ ? *buffers[Buffer::payload] : std::string_view();
     const bool is_admitted = admits(rule, packet, flow);
     if (!is_admitted || (!waits_[rank] && !conditions_hold(compiled, bits))) {

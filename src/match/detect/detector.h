@@ -8,7 +8,9 @@
 // with checks of the payload only, at a packet (or piece of a stream); one that looks at HTTP where the last of its
 // buffers is whole; one that looks at headers which both messages have, or at file_data, without a direction of its
 // flow, at those of both (rules/rule_point.h). A body is inspected as it grows besides (Found::growing), but by rules
-// that its end may refute: those with a negated check of it, or one of its size or end.
+// that its end may refute: those with a negated check of it, or one of its size or end. A rule that has been confirmed
+// with less of it, and of which nothing but its contents may change that, is confirmed again only when one of these
+// ends in the new bytes (Found::body_before).
 //
 // A rule is a candidate when its best pattern was found, or when it has none and its header may admit the packet
 // (header_index.h); in both cases only if a glance at ports, flags and sizes lets it (header_gate.h). A pattern of one
@@ -131,6 +133,8 @@ class Detector {
     bool by_keys_ = false;   // and what it has was found by keys
     bool new_only_ = false;  // rules of patterns hold where these have come with the piece
     std::string_view piece_;
+    std::string_view body_;
+    std::size_t body_before_ = 0;
     std::vector<std::uint32_t> told_open_;  // Found::open
     std::vector<std::uint32_t> begun_;
     std::vector<std::uint32_t> waiting_, unset_;
@@ -168,6 +172,8 @@ class Detector {
     std::span<const std::uint32_t> begun{};    // those of which the pattern ends in the piece, likewise
     std::span<const std::uint32_t> without{};  // rules not to be tried
     bool growing = false;                      // the point's body is not whole yet
+    std::string_view body{};                   // if it is growing
+    std::size_t body_before = 0;               // with so many of its bytes all candidates were confirmed before
     bool addresses_told = false;               // rules about addresses alone have been tried with these
     // Of a point of HTTP: no pattern that calls_for_http() is in Buffer::payload, and so no rule that needs one holds.
     bool payload_is_ordinary = false;
@@ -282,6 +288,7 @@ class Detector {
   bool may_grow(std::uint32_t rank, std::string_view window) const;
   bool comes_with(std::uint32_t rank, std::string_view window, std::size_t piece) const;
   bool has_come(std::uint32_t rank, std::string_view window, const Scratch& scratch) const;
+  bool depends_on_new_bytes(const Compiled& compiled) const;
   bool is_there(std::uint32_t rank, const PacketFacts& packet, const Found& found) const;
 
   RuleSet set_;
@@ -297,6 +304,7 @@ class Detector {
   std::vector<bool> about_packets_;  // by rank: is_about_packets()
   std::vector<bool> by_piece_;       // by rank: is_about_places()
   std::vector<bool> needs_end_;      // by rank: not while a body is growing
+  std::vector<bool> by_new_bytes_;   // by rank: depends_on_new_bytes()
   // By rank: points, a bit each, where it is inspected once more (rules/rule_order.h).
   std::vector<std::uint8_t> again_;
   std::vector<bool> waits_;           // by rank: RulePoints::waits

@@ -154,6 +154,7 @@ void Detector::collect_patterns() {
     about_packets_.push_back(is_about_packets(rule));
     by_piece_.push_back(is_about_places(rule));
     needs_end_.push_back(needs_end(rule));
+    by_new_bytes_.push_back(!waits_[rank] && depends_on_new_bytes(ranked_[rank]));
     for (const Check& check : rule.checks) looked_at_.add(buffer_of(check));
     const RulePoints& at = points[ranked_[rank].rule];
     const Point point = at.of.first;
@@ -218,6 +219,20 @@ void Detector::enter_message(std::uint32_t rank, const std::optional<BestPattern
     enter(rank, best, classes, point, known);
     if (point != at.first) again_[rank] |= 1U << static_cast<unsigned>(point);
   }
+}
+
+// Of a rule that looks at an HTTP body: it asks for nothing that another packet or flowbit could change, and of bodies
+// for contents of one message's alone.
+bool Detector::depends_on_new_bytes(const Compiled& compiled) const {
+  const Rule& rule = set_.rules[compiled.rule];
+  const bool is_fixed = compiled.conditions.empty() && rule.numbers.empty() && rule.bits.empty() &&
+                        rule.ip_options.empty() && rule.stream_sizes.empty() && !rule.same_ip;
+  BufferSet looks_at;
+  for (const Check& check : rule.checks) looks_at.add(buffer_of(check));
+  const bool is_of_both = looks_at.has(Buffer::http_request_body) &&
+                          (looks_at.has(Buffer::http_response_body) || looks_at.has(Buffer::file_data));
+  return is_fixed && !is_of_both && !looks_at.has(Buffer::payload) && !(looks_at & http_bodies).empty() &&
+         compiled.payload.asks_bodies_for_contents();
 }
 
 void Detector::enter(std::uint32_t rank, const std::optional<BestPattern>& best, ClassMask classes, Point point,
