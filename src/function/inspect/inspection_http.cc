@@ -1,4 +1,4 @@
-// What the core searches in HTTP's buffers.
+// What is inspected of HTTP, and what the core searches in its buffers.
 #include <rte_cycles.h>
 
 #include <algorithm>
@@ -9,6 +9,7 @@
 
 namespace sluice::function {
 
+using flow::Direction;
 using match::Buffer;
 using match::Buffers;
 using match::BufferSet;
@@ -24,7 +25,118 @@ constexpr BufferSet of_request{Buffer::http_uri,          Buffer::http_raw_uri, 
                                Buffer::http_accept,       Buffer::http_accept_enc,   Buffer::http_accept_lang};
 constexpr std::size_t slice = 16384;  // of a body, searched in one go
 
+// Where an event of HTTP is inspected, if at all. `grows`: a body that has more bytes now; `again`: headers that have
+// been, and have trailers now.
+struct HttpPlace {
+  Point point;
+  bool grows = false;
+  bool again = false;
+};
+
+std::optional<HttpPlace> place_of(flow::http::Event event) {
+  switch (event) {
+    case flow::http::Event::request_line:
+      return HttpPlace{Point::request_line};
+    case flow::http::Event::request_headers:
+      return HttpPlace{Point::request_headers};
+    case flow::http::Event::request_body:
+      return HttpPlace{Point::request_body, true};
+    case flow::http::Event::request_complete:
+      return HttpPlace{Point::request_body};
+    case flow::http::Event::response_headers:
+      return HttpPlace{Point::response_headers};
+    case flow::http::Event::response_body:
+      return HttpPlace{Point::response_body, true};
+    case flow::http::Event::response_complete:
+      return HttpPlace{Point::response_body};
+    case flow::http::Event::request_trailers:
+      return HttpPlace{Point::request_headers, false, true};
+    case flow::http::Event::response_trailers:
+      return HttpPlace{Point::response_headers, false, true};
+    default:
+      return std::nullopt;
+  }
+}
+
 }  // namespace
+
+void Inspection::http(flow::Flow& flow, flow::Extra& extra, flow::http::Event event,
+                      flow::http::Transaction& transaction) {
+  inspect_http(flow, extra, event, transaction);
+  if (waiting_.rules.empty()) [[likely]] {
+    return;
+  }
+  if (event == flow::http::Event::request_complete || event == flow::http::Event::response_complete) {
+    settle(&transaction);
+  }
+}
+
+void Inspection::inspect_http(flow::Flow& flow, flow::Extra& extra, flow::http::Event event,
+                              flow::http::Transaction& transaction) {
+  tell_held();
+  flow.user |= FlowMark::http;
+  const auto place = place_of(event);
+  if (!place) return;
+  const auto [point, grows, again] = *place;
+  if (again) {
+    search_again(point >= Point::response_headers ? transaction.response : transaction.request);
+    transaction.request.marks.confirmed = transaction.response.marks.confirmed = 0;
+  }
+  const match::Detector& detector = rules().detector();
+  if (detector.is_empty(point)) return;
+  const Direction direction = point >= Point::response_headers ? Direction::to_client : Direction::to_server;
+  const Direction frame_direction = subject_.direction;
+  const AsIf as_if(*this, flow, direction);
+  if ((flow.user & (FlowMark::dropped | FlowMark::passed)) != 0 || subject_.passed) return;
+  if (!drops_left_ && is_late()) {
+    ++counters_.left;
+    overload();
+    return;
+  }
+  flow::http::Message& message = direction == Direction::to_client ? transaction.response : transaction.request;
+  flow::http::Marks& marks = marks_of(message);
+  const bool is_body = point == Point::request_body || point == Point::response_body;
+  Buffers buffers;
+  const std::uint64_t left = counters_.left;
+  const std::size_t count = search_http(point, grows, transaction, buffers);
+  const bool searched = counters_.left == left;
+  keep_dropping(flow);
+  const std::string_view window = conversations_.window(flow, direction);
+  match::Detector::Found what;
+  what.patterns = {search_->found.data(), count};
+  what.growing = grows && !message.flags.body_truncated;
+  // What was left, and a body that begins anew, is looked at as if nothing had been.
+  const std::size_t before = std::exchange(marks.confirmed, 0);
+  const auto note_confirmed = [&] {
+    if (is_body && searched) marks.confirmed = static_cast<std::uint32_t>(message.body_view().size());
+  };
+  if (is_body && what.growing && !marks.lost && before <= message.body_shown) {
+    what.body = message.body_view();
+    what.body_before = before;
+  }
+  what.payload_is_ordinary =
+      extra.carried[static_cast<unsigned>(direction)].is_ordinary(rules().generation(), window.size());
+  if (!detector.collect(point, subject_.packet, what, search_->detector) ||
+      (is_body && !detector.leave_out({marks.held.data(), marks.held_count}, search_->detector))) {
+    note_confirmed();
+    return;
+  }
+  set_http_buffers(buffers, point, transaction, detector.looked_at(), text_);
+  set_headers(buffers, subject_.packet);
+  if (!window.empty()) buffers.set(Buffer::payload, window);
+  const match::FlowFacts facts = stream_facts_of(flow, direction);
+  transaction_ = &transaction;
+  holds_alerts_ = point == Point::request_line && &flow == flow_ && frame_direction == direction;
+  // A rule of established waits for the handshake, and not for the body.
+  if (inspect(facts, &flow, &extra, buffers, {}) && facts.established) note_confirmed();
+  holds_alerts_ = false;
+  transaction_ = nullptr;
+  for (std::size_t m = 0; is_body && m < search_->matched.size() && marks.held_count < marks.room; ++m) {
+    marks.held[marks.held_count++] = search_->matched[m];
+  }
+  keep_dropping(flow);
+  note_waiting(flow, direction, transaction);
+}
 
 flow::http::Marks& Inspection::marks_of(flow::http::Message& message) {
   flow::http::Marks& marks = message.marks;
