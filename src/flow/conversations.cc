@@ -36,13 +36,17 @@ Conversations::Conversations(const ConversationSettings& settings, ConversationS
       http_pool_(settings.http_bytes),
       reassembler_(with_midstream(settings.streams, settings.flows.midstream), stream_pool_),
       parser_(settings.http, http_pool_, settings.http_connections, settings.http_transactions, *this),
-      extras_(settings.extras),
       drop_silent_(settings.drop_silent),
       stream_idle_(settings.stream_idle) {
-  for (std::uint32_t i = settings.extras; i-- > 0;) {
-    extras_[i].next = free_extras_;
-    free_extras_ = i;
-  }
+  extras_.reserve(settings.extras);
+}
+
+// Another free record. False: there are as many as there may be.
+bool Conversations::make_extra() {
+  if (extras_.size() == extras_.capacity()) return false;
+  extras_.emplace_back().next = free_extras_;
+  free_extras_ = static_cast<std::uint32_t>(extras_.size() - 1);
+  return true;
 }
 
 Conversations::~Conversations() {
@@ -51,7 +55,7 @@ Conversations::~Conversations() {
 
 std::uint64_t Conversations::memory_bytes() const {
   return FlowTable::memory_bytes(table_.capacity()) + stream_pool_.memory_bytes() + http_pool_.memory_bytes() +
-         parser_.memory_bytes() + extras_.size() * sizeof(Extra);
+         parser_.memory_bytes() + extras_.capacity() * sizeof(Extra);
 }
 
 std::uint64_t Conversations::memory_bytes(const ConversationSettings& settings) {
@@ -195,6 +199,8 @@ void Conversations::feed(Flow& flow, Extra& extra, Direction direction, const Pa
 void Conversations::touch_memory() {
   stream_pool_.touch();
   http_pool_.touch();
+  while (make_extra()) {
+  }
 }
 
 Extra* Conversations::extra_for_stream(Flow& flow, Milliseconds now) {
@@ -202,7 +208,7 @@ Extra* Conversations::extra_for_stream(Flow& flow, Milliseconds now) {
     if (!sink_.wants_stream(flow)) {
       return nullptr;
     }
-    if (free_extras_ == no_index) {
+    if (free_extras_ == no_index && !make_extra()) {
       make_room_for_stream(now);
     } else if (stream_pool_.in_use() > stream_pool_.capacity() / 4 * 3) {
       end_idle(now);
@@ -260,7 +266,7 @@ Extra* Conversations::extra_of(Flow& flow) {
   if (flow.state == FlowState::silent) {
     return nullptr;
   }
-  if (free_extras_ == no_index) {
+  if (free_extras_ == no_index && !make_extra()) {
     ++extras_refused_;
     return nullptr;
   }

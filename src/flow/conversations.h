@@ -166,7 +166,7 @@ class Conversations final : private FlowEnd, private StreamSink, private http::T
   std::uint64_t extras_refused() const { return extras_refused_; }
   std::uint32_t extras_in_use() const { return extras_in_use_; }
   std::uint64_t memory_bytes() const;
-  // BlockPool::touch() of its pools; all else is touched from the start.
+  // BlockPool::touch() of its pools, and all records of streams; all else is touched from the start.
   void touch_memory();
   // Of such as these will be, but for what pools need besides their bytes.
   static std::uint64_t memory_bytes(const ConversationSettings& settings);
@@ -200,6 +200,7 @@ class Conversations final : private FlowEnd, private StreamSink, private http::T
   void drop_cleared(Extra& extra) const;
   void make_room_for_stream(Milliseconds now);
   void end_idle(Milliseconds now);
+  bool make_extra();
   void link(Extra& extra, FlowState state);
   void unlink(Extra& extra, FlowState state);
 
@@ -209,7 +210,7 @@ class Conversations final : private FlowEnd, private StreamSink, private http::T
   BlockPool http_pool_;
   Reassembler reassembler_;
   http::Parser parser_;
-  std::vector<Extra> extras_;
+  std::vector<Extra> extras_;             // made as they are needed, for which there is room from the start
   std::uint32_t free_extras_ = no_index;  // list
   // Of those in use, by FlowTable::class_of() of their flows: which came to it first, and last.
   struct List {

@@ -52,20 +52,30 @@ struct Fragments::Arrived {
 Fragments::Fragments(const FragmentSettings& settings)
     : settings_(settings),
       pool_(settings.memory),
-      datagrams_(record_count(settings.memory)),
-      buckets_(std::bit_ceil(datagrams_.size()), no_index),
+      buckets_(std::bit_ceil(record_count(settings.memory)), no_index),
       datagram_(most_link + fixed6 + most_bytes) {
   if (settings_.seed == 0) settings_.seed = random_seed();
   settings_.pieces = std::clamp(settings_.pieces, 1U, 255U);
   settings_.remembered = std::max(settings_.remembered, 1U);
-  for (auto i = static_cast<std::uint32_t>(datagrams_.size()); i-- > 0;) {
-    datagrams_[i].next = free_;
-    free_ = i;
+  datagrams_.reserve(record_count(settings.memory));
+}
+
+// Another free record. False: there are as many as there may be.
+bool Fragments::make_record() {
+  if (datagrams_.size() == datagrams_.capacity()) return false;
+  datagrams_.emplace_back().next = free_;
+  free_ = static_cast<std::uint32_t>(datagrams_.size() - 1);
+  return true;
+}
+
+void Fragments::touch_memory() {
+  pool_.touch();
+  while (make_record()) {
   }
 }
 
 std::uint64_t Fragments::memory_bytes() const {
-  return pool_.memory_bytes() + datagrams_.size() * sizeof(Datagram) + buckets_.size() * sizeof(std::uint32_t) +
+  return pool_.memory_bytes() + datagrams_.capacity() * sizeof(Datagram) + buckets_.size() * sizeof(std::uint32_t) +
          datagram_.size();
 }
 
@@ -162,7 +172,8 @@ Fragments::Datagram* Fragments::find(const Key& key) {
 }
 
 Fragments::Datagram* Fragments::make(const Key& key) {
-  if (free_ == no_index && lists_[complete].head != no_index) forget(datagrams_[lists_[complete].head]);
+  if (free_ == no_index && !make_record() && lists_[complete].head != no_index)
+    forget(datagrams_[lists_[complete].head]);
   if (free_ == no_index) return nullptr;
   Datagram& datagram = datagrams_[free_];
   free_ = datagram.next;

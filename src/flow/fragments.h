@@ -90,7 +90,7 @@ class Fragments {
   const FragmentCounters& counters() const { return counters_; }
   const BlockPool& pool() const { return pool_; }
   std::uint64_t memory_bytes() const;
-  void touch_memory() { pool_.touch(); }
+  void touch_memory();
   // Of all that is taken for so many bytes of pieces.
   static std::uint64_t memory_bytes(std::uint64_t memory);
 
@@ -139,6 +139,7 @@ class Fragments {
   void leave(Datagram& datagram);
   void forget(Datagram& datagram);
   void run_out(Datagram& datagram);
+  bool make_record();
   void free_pieces(Datagram& datagram);
   bool over(const Datagram& datagram) const;
   std::uint32_t index_of(const Datagram& datagram) const {
@@ -147,7 +148,7 @@ class Fragments {
 
   FragmentSettings settings_;
   BlockPool pool_;
-  std::vector<Datagram> datagrams_;
+  std::vector<Datagram> datagrams_;  // made as they are needed, for which there is room from the start
   std::vector<std::uint32_t> buckets_;
   std::array<List, states> lists_;
   std::uint32_t free_ = no_index;
