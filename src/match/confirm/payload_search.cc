@@ -104,7 +104,9 @@ PayloadSearch::Range PayloadSearch::range_of(const Placement& place, std::size_t
 }
 
 bool PayloadSearch::check(std::size_t i, const Step& step, std::string_view bytes, const Content& content) {
-  auto [first, last] = range_of(content.place, cursor_of(step.buffer), bytes.size());
+  const Range range = range_of(content.place, cursor_of(step.buffer), bytes.size());
+  std::size_t first = range.first;
+  const std::size_t last = range.last;
   const Needle& what = step.needle;
   if (content.place.at_end && bytes.size() >= what.size()) first = std::max(first, bytes.size() - what.size());
   const auto found = [&](std::size_t from) -> std::optional<std::size_t> {
