@@ -69,7 +69,8 @@ RouteShadow::Candidates::iterator RouteShadow::find_replaced(Candidates& candida
     });
   };
   auto same = first([&](const Candidate& known) {
-    return known.type == wanted.type && known.nexthop_id == wanted.nexthop_id && known.hops == wanted.hops;
+    return known.type == wanted.type && known.protocol == wanted.protocol && known.nexthop_id == wanted.nexthop_id &&
+           known.hops == wanted.hops;
   });
   if (same != candidates.end()) return same;
   switch (join) {
@@ -90,9 +91,13 @@ RouteShadow::Candidates::iterator RouteShadow::find_replaced(Candidates& candida
 }
 
 void RouteShadow::insert(Candidates& candidates, const Candidate& wanted, Join join) {
+  // A dump has the routes in the kernel's order: those that it has not named yet come behind, or are gone.
+  const auto goes_before_equal = [&](const Candidate& known) {
+    return join == Join::prepend || (join == Join::dumped && known.generation != wanted.generation);
+  };
   auto before = candidates.before_begin();
   for (auto next = candidates.begin(); next != candidates.end(); before = next++) {
-    if (next->order() > wanted.order() || (join == Join::prepend && next->order() == wanted.order())) break;
+    if (next->order() > wanted.order() || (next->order() == wanted.order() && goes_before_equal(*next))) break;
   }
   candidates.insert_after(before, wanted);
 }
@@ -104,7 +109,8 @@ void RouteShadow::add(const RouteMessage& message, Join join) {
   nexthops_.retain(wanted.nexthop_id);
   if (const auto place = find_replaced(entry.candidates, wanted, join, family); place != entry.candidates.end()) {
     nexthops_.release(place->nexthop_id);
-    if (place->order() == wanted.order()) {
+    const bool alone = std::next(entry.candidates.begin()) == entry.candidates.end();
+    if (place->order() == wanted.order() && (join != Join::dumped || alone)) {
       *place = wanted;
     } else {
       entry.candidates.remove_if([&](const Candidate& known) { return &known == &*place; });

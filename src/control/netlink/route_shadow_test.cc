@@ -138,6 +138,33 @@ TEST_F(RouteShadowTest, ADumpKeepsAppendedRoutesInTheirOrder) {
   EXPECT_EQ(plane_.route("192.0.2.0/24"), "unicast 1 via 10.0.1.2");
 }
 
+TEST_F(RouteShadowTest, ADumpBringsTheKernelsOrder) {
+  const auto first = route("192.0.2.0/24", {hop(5, "10.0.0.2")});
+  const auto second = route("192.0.2.0/24", {hop(6, "10.0.1.2")});
+  shadow_.add(first, Join::only);
+  shadow_.add(second, Join::append);
+  EXPECT_EQ(plane_.route("192.0.2.0/24"), "unicast 0 via 10.0.0.2");
+  for (const auto& [before, behind, told] :
+       {std::tuple{second, first, "unicast 1 via 10.0.1.2"}, {first, second, "unicast 0 via 10.0.0.2"}}) {
+    shadow_.begin_dump(4);
+    shadow_.add(before, Join::dumped);
+    shadow_.add(behind, Join::dumped);
+    shadow_.end_dump(4);
+    EXPECT_EQ(plane_.route("192.0.2.0/24"), told);
+  }
+  shadow_.remove(first);
+  EXPECT_EQ(plane_.route("192.0.2.0/24"), "unicast 1 via 10.0.1.2");
+}
+
+TEST_F(RouteShadowTest, RoutesThatDifferInTheirProtocolAloneAreTwo) {
+  auto other = route("192.0.2.0/24", {hop(5, "10.0.0.2")});
+  shadow_.add(other, Join::only);
+  other.protocol = RTPROT_BGP;
+  shadow_.add(other, Join::append);
+  shadow_.remove(other);
+  EXPECT_EQ(plane_.route("192.0.2.0/24"), "unicast 0 via 10.0.0.2");
+}
+
 TEST_F(RouteShadowTest, TheKernelForwardsByAnObjectThatIsNotKnownYet) {
   shadow_.add(route_by_id("192.0.2.0/24", 11), Join::only);
   shadow_.settle();
