@@ -133,9 +133,6 @@ Expected<void> Gateway::open_engine(engine::Function& checked) {
   for (const std::string& note : engine_->notes()) {
     spdlog::info("{}", note);
   }
-  for (const std::string& twin : engine_->host_path().twin_names()) {
-    twin_links_.push_back(twin.empty() ? nullptr : std::make_unique<port::KernelLink>(twin));
-  }
   if (const engine::Tables* tables = engine_->function().tables()) {
     for (const std::string& note : tables->notes()) spdlog::warn("{}", note);
   }
@@ -402,14 +399,15 @@ void Gateway::look_at_mirror() {
 
 void Gateway::look_at_twins() {
   std::vector<HostLog::Twin> twins;
-  std::vector<bool> unaddressed(twin_links_.size());
-  for (std::size_t i = 0; i < twin_links_.size(); ++i) {
+  const engine::HostPath& path = engine_->host_path();
+  std::vector<bool> unaddressed(path.twin_names().size());
+  for (std::size_t i = 0; i < unaddressed.size(); ++i) {
     // In this order: one that is deleted between the two is not taken for one that is down.
-    if (const bool down = twin_links_[i] && !twin_links_[i]->enabled(); twin_links_[i] && !twin_links_[i]->deleted()) {
-      const std::string& name = engine_->host_path().twin_names()[i];
+    const bool down = path.twin_down(i);
+    if (const auto interface = path.twin_interface(i)) {
       // Only a router's twins are to be reached.
-      unaddressed[i] = mirror_ && !config_.engine.ports[i].unnumbered && !is_addressed(name);
-      twins.push_back({config_.engine.ports[i].name, name, down, unaddressed[i]});
+      unaddressed[i] = mirror_ && !config_.engine.ports[i].unnumbered && !is_addressed(*interface);
+      twins.push_back({config_.engine.ports[i].name, path.twin_names()[i], down, unaddressed[i]});
     }
   }
   host_log_.look(twins);

@@ -30,7 +30,6 @@
 #include "engine/stream_admission.h"
 #include "engine/tables.h"
 #include "function/routing.h"
-#include "port/kernel_link.h"
 
 namespace sluice::control {
 
@@ -131,13 +130,12 @@ class Gateway : public StatsSource {
   int end_signal_ = 0;
   CaptureEnd capture_end_;
   std::mutex mirror_stats_mutex_;
-  MirrorStats mirror_stats_;                                   // as of the last tick, for the API's threads
-  std::vector<packet::Reason> nearly_all_dropped_;             // by port, as of the last look
-  ForwardingOff forwarding_off_;                               // as of the last look, for them too
-  std::vector<bool> twins_unaddressed_;                        // by port, likewise
-  std::vector<bool> link_up_;                                  // by port, as of the last tick
-  std::vector<bool> deleted_;                                  // the interface under it; by port
-  std::vector<std::unique_ptr<port::KernelLink>> twin_links_;  // by port; null: no twin
+  MirrorStats mirror_stats_;                        // as of the last tick, for the API's threads
+  std::vector<packet::Reason> nearly_all_dropped_;  // by port, as of the last look
+  ForwardingOff forwarding_off_;                    // as of the last look, for them too
+  std::vector<bool> twins_unaddressed_;             // by port, likewise
+  std::vector<bool> link_up_;                       // by port, as of the last tick
+  std::vector<bool> deleted_;                       // the interface under it; by port
   std::vector<std::string> mirrored_twins_;
   std::chrono::steady_clock::time_point next_look_at_host_, next_tidying_, next_refused_raise_, next_status_;
 };

@@ -62,7 +62,6 @@ Expected<std::unique_ptr<HostPath>> HostPath::create(const std::vector<std::uniq
                                                      unsigned frame_bytes, bool forwards) {
   std::unique_ptr<HostPath> path(new HostPath());
   path->twins_.resize(ports.size());
-  path->twin_links_.resize(ports.size());
   path->twin_names_.resize(ports.size());
   path->host_ports_.resize(ports.size());
   path->carrier_.resize(ports.size(), true);
@@ -94,7 +93,6 @@ Expected<std::unique_ptr<HostPath>> HostPath::create(const std::vector<std::uniq
     }
     path->twins_[i].emplace(std::move(*twin));
     path->twin_names_[i] = options.twin;
-    path->twin_links_[i] = std::make_unique<port::KernelLink>(options.twin);
     auto to_host = make_ring("to-host-" + options.name, RING_F_SC_DEQ);
     auto from_host = make_ring("from-host-" + options.name, RING_F_SP_ENQ | RING_F_SC_DEQ);
     if (!to_host || !from_host) {

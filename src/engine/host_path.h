@@ -15,7 +15,6 @@
 #include "engine/host_port.h"
 #include "port/frame_pool.h"
 #include "port/host_isolation.h"
-#include "port/kernel_link.h"
 #include "port/port.h"
 #include "port/tap_twin.h"
 
@@ -46,7 +45,12 @@ class HostPath {
   // The twin's interface was deleted, and does not come back before the next start. Any thread.
   bool twin_deleted(std::size_t port) const { return gone_[port].load(std::memory_order_relaxed); }
   // The twin is there no more, or somebody has set it down: the kernel takes nothing on it. Any thread.
-  bool twin_down(std::size_t port) const { return twin_links_[port] && !twin_links_[port]->enabled(); }
+  bool twin_down(std::size_t port) const { return twins_[port] && !twins_[port]->enabled(); }
+  // Its interface's name now, which others may change; empty: it is in another network namespace; nothing: the port has
+  // no twin, or it was deleted. Any thread.
+  std::optional<std::string> twin_interface(std::size_t port) const {
+    return twins_[port] ? twins_[port]->interface() : std::nullopt;
+  }
   // Empty where a port has no twin.
   const std::vector<std::string>& twin_names() const { return twin_names_; }
   const std::vector<std::string>& notes() const { return notes_; }
@@ -63,10 +67,9 @@ class HostPath {
   struct Counters {
     Counter to_host_lost, from_host_lost;
   };
-  std::vector<std::optional<port::TapTwin>> twins_;            // by port
-  std::vector<std::unique_ptr<port::KernelLink>> twin_links_;  // by port; null: no twin
-  std::vector<std::atomic<bool>> gone_;                        // the twin's interface was deleted; by port
-  std::vector<bool> starved_;  // no free frame for what the kernel sends out of the twin; by port
+  std::vector<std::optional<port::TapTwin>> twins_;  // by port
+  std::vector<std::atomic<bool>> gone_;              // the twin's interface was deleted; by port
+  std::vector<bool> starved_;                        // no free frame for what the kernel sends out of the twin; by port
   std::vector<const port::Port*> ports_;
   std::vector<bool> carrier_;  // as the twins show it
   std::vector<port::HostIsolation> isolations_;

@@ -12,6 +12,8 @@
 #include <cstring>
 #include <utility>
 
+#include "port/interface_request.h"
+
 namespace sluice::port {
 namespace {
 
@@ -95,6 +97,19 @@ Expected<void> TapTwin::configure(const packet::MacAddress& mac, unsigned mtu) {
                   });
   close(control);
   return done;
+}
+
+std::optional<std::string> TapTwin::interface() const {
+  ifreq request{};
+  if (ioctl(fd_, TUNGETIFF, &request) < 0) return std::nullopt;
+  std::string name(request.ifr_name, strnlen(request.ifr_name, IFNAMSIZ));
+  return if_nametoindex(name.c_str()) != 0 ? name : std::string();
+}
+
+bool TapTwin::enabled() const {
+  const auto name = interface();
+  ifreq flags{};
+  return name && !name->empty() && interface_request(*name, SIOCGIFFLAGS, flags) && (flags.ifr_flags & IFF_UP) != 0;
 }
 
 Error TapTwin::failure(const std::string& what) const {

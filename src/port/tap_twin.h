@@ -12,6 +12,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -31,6 +32,11 @@ class TapTwin {
   ~TapTwin();
 
   const std::string& name() const { return name_; }
+  // The name that the interface has now, for others may rename it; empty: it is in another network namespace; nothing:
+  // it was deleted. Any thread. Cost: some system calls.
+  std::optional<std::string> interface() const;
+  // Whether it is here and administratively up. Any thread; as interface().
+  bool enabled() const;
   // Readable when the kernel has a frame for the port. Non-blocking; for poll() and epoll.
   int fd() const { return fd_; }
 

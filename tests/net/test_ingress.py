@@ -117,6 +117,27 @@ def test_traffic_goes_on_after_a_twin_has_changed_its_address(network):
     assert wait_until(network.forwards, 5)
 
 
+def test_a_renamed_twin_goes_on(network):
+    network.router.ip("link set sl-wan name uplink0")
+    try:
+        assert wait_until(lambda: fast_pings(network, SERVER4) == (20, True), 5)
+        assert network.gateway.why_degraded() == ""
+    finally:
+        network.router.ip("link set uplink0 name sl-wan")
+    assert fast_pings(network, SERVER6) == (20, True)
+
+
+def test_a_twin_that_was_moved_to_another_namespace_comes_back(network):
+    other = network.lab.host("other")
+    network.router.ip(f"link set sl-wan netns {other.name}")
+    assert wait_until(lambda: "sl-wan is down" in network.gateway.why_degraded(), 5)
+    other.ip(f"link set sl-wan netns {network.router.name}")
+    network.router.ip("link set sl-wan up")
+    network.address()
+    assert wait_until(lambda: fast_pings(network, SERVER4) == (20, True), 5)
+    assert wait_until(lambda: network.gateway.why_degraded() == "", 5)
+
+
 def last_hop_of(network):
     """The link address from which an echo reply of the server reaches the client."""
     def reply():

@@ -254,12 +254,24 @@ void NetlinkMirror::on_link(const Header& header, const LinkMessage& message) {
   ingress_.apply(message);
   // What lies on a twin changes its filter of link addresses, and its promiscuity, without a word.
   if (!is_dump(header) && routes_.hops().port(message.lower != 0 ? message.lower : message.ifindex)) look_at_links();
-  const auto twin = std::ranges::find(options_.twins, message.name, &MirrorOptions::Twin::name);
-  if (twin == options_.twins.end()) return set_twin(message.ifindex, std::nullopt);
-  set_twin(message.ifindex, twin->port);
-  if (is_new || before.state != link.state || before.mtu != link.mtu || before.name != link.name) {
-    plane_.set_link(twin->port, link.state == link_state, link.mtu);
+  const bool was_twin = routes_.hops().port(message.ifindex).has_value();
+  const auto port = twin_port(message);
+  if (!port) return;
+  set_twin(message.ifindex, port);
+  if (is_new || !was_twin || before.state != link.state || before.mtu != link.mtu) {
+    plane_.set_link(*port, link.state == link_state, link.mtu);
   }
+}
+
+// A twin that is renamed stays it, for its frames go on; another interface that takes its name is none before it has
+// gone.
+std::optional<function::PortIndex> NetlinkMirror::twin_port(const LinkMessage& message) const {
+  if (const auto port = routes_.hops().port(message.ifindex)) return port;
+  const auto twin = std::ranges::find(options_.twins, message.name, &MirrorOptions::Twin::name);
+  if (twin == options_.twins.end()) return std::nullopt;
+  const bool taken = std::ranges::any_of(
+      links_, [&](const auto& link) { return routes_.hops().port(link.first) == std::optional(twin->port); });
+  return taken ? std::nullopt : std::optional(twin->port);
 }
 
 void NetlinkMirror::forget_link(int ifindex) {

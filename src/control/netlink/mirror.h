@@ -46,7 +46,7 @@ namespace sluice::control {
 struct MirrorOptions {
   struct Twin {
     function::PortIndex port = 0;
-    std::string name;  // of the TAP interface
+    std::string name;  // of the TAP interface, at first: it may be renamed
   };
   std::vector<Twin> twins;
   std::size_t receive_buffer = 32 << 20;        // bytes; about 30,000 notifications
@@ -145,6 +145,8 @@ class NetlinkMirror : private netlink::Visitor {
   void end_stage(int error);
   void sweep();
   void forget_link(int ifindex);
+  // Of which port an interface is the twin.
+  std::optional<function::PortIndex> twin_port(const netlink::LinkMessage& message) const;
   void set_twin(int ifindex, std::optional<function::PortIndex> port);
   void count_message(const netlink::Header& header);
   void report();

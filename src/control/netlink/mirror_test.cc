@@ -306,14 +306,30 @@ TEST_F(MirrorTest, FollowsLinks) {
   settle_until([this] { return !plane_.links.at(1).first; });  // the kernel collects carrier changes for up to a second
   EXPECT_EQ(plane_.links.at(1), (std::pair{false, 1500U}));
   expect_as_fresh();
-  // Another interface becomes the twin.
-  change("ip link set sl-a down && ip link set sl-a name gone && ip link set gone up");
-  EXPECT_EQ(plane_.links.at(0).first, false);
-  EXPECT_EQ(plane_.route("10.0.0.0/24"), "local");
-  change("ip link set gone down && ip link set gone name sl-a && ip link set sl-a up");
+}
+
+TEST_F(MirrorTest, ARenamedTwinStaysIt) {
+  start();
+  change("ip link set sl-a name other");
   EXPECT_EQ(plane_.links.at(0).first, true);
   EXPECT_EQ(plane_.route("10.0.0.0/24"), "unicast 0");
+  change("ip link add sl-a type veth peer name sl-a1 && ip addr add 10.0.7.1/24 dev sl-a && ip link set sl-a up");
+  change("ip link set sl-a1 up");
+  EXPECT_EQ(plane_.route("10.0.7.0/24"), "local");
+  EXPECT_EQ(plane_.route("10.0.0.0/24"), "unicast 0");
+  change("ip link del sl-a && ip link set other name sl-a");
+  EXPECT_EQ(plane_.route("10.0.0.0/24"), "unicast 0");
   expect_as_fresh();
+}
+
+// Moved to another network namespace and back, its number may be another one.
+TEST_F(MirrorTest, ATwinThatGoesAndComesBackIsItAgain) {
+  start();
+  change("ip link del sl-a");
+  EXPECT_EQ(plane_.links.at(0).first, false);
+  EXPECT_EQ(plane_.route("10.0.0.0/24"), "none");
+  change("ip tuntap add dev sl-a mode tap && ip addr add 10.0.0.1/24 dev sl-a && ip link set sl-a up");
+  EXPECT_EQ(plane_.route("10.0.0.0/24"), "unicast 0");
 }
 
 TEST_F(MirrorTest, SaysWhichTwinIsMissing) {
