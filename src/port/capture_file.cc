@@ -166,7 +166,8 @@ class Interfaces {
 
 // Of a pcapng's packet, the bytes that are there and those that there were; a simple one (3) tells the latter alone.
 struct Lengths {
-  std::uint32_t there = 0, original = 0;
+  std::uint32_t there = 0, original = 0, interface = 0;
+  bool fit = true;  // the block has as many
 };
 
 bool is_packet(std::uint32_t type) {
@@ -179,8 +180,11 @@ Lengths lengths_of(Reader& in, std::uint64_t at, std::uint32_t type, std::uint32
   const std::uint8_t* const front = in.bytes(at, simple ? simple_front : packet_front);
   if (front == nullptr) return {};
   const std::uint32_t original = word(front + (simple ? 8 : 24), swapped);
-  if (!simple) return {word(front + 20, swapped), original};
-  return {std::min(original, block - std::min<std::uint32_t>(block, simple_around)), original};
+  if (simple) return {std::min(original, block - std::min<std::uint32_t>(block, simple_around)), original};
+  const std::uint32_t there = word(front + 20, swapped);
+  constexpr std::uint32_t obsolete = 2;
+  const std::uint32_t interface = type == obsolete ? half(front + 8, swapped) : word(front + 8, swapped);
+  return {there, original, interface, there <= block - std::min<std::uint32_t>(block, packet_front + sizeof block)};
 }
 
 Found walk_pcapng(Reader& in) {
@@ -188,6 +192,7 @@ Found walk_pcapng(Reader& in) {
   constexpr std::size_t interface_front = 16;
   Found found;
   Interfaces interfaces;
+  std::uint32_t described = 0;  // interfaces of the section
   bool swapped = false;
   for (std::uint64_t at = 0; at < in.size() && found.wrong.empty();) {
     found.begin = at;
@@ -205,6 +210,7 @@ Found walk_pcapng(Reader& in) {
             "writes one";
       }
       swapped = other_order;
+      described = 0;
     }
     const std::uint32_t length = word(header + 4, swapped);
     if (length < block_header || length > longest_block) {
@@ -222,6 +228,11 @@ Found walk_pcapng(Reader& in) {
     } else if (type == 1) {
       const std::uint8_t* const front = in.bytes(found.begin, interface_front);
       if (front != nullptr) interfaces.add(front, swapped);
+      ++described;
+    } else if (is_packet(type) && lengths.interface >= described) {
+      found.wrong = "a packet is of interface " + std::to_string(lengths.interface) + ", which nothing describes";
+    } else if (is_packet(type) && !lengths.fit) {
+      found.wrong = "a packet has " + std::to_string(lengths.there) + " bytes in a block of " + std::to_string(length);
     } else if (is_packet(type)) {
       ++found.packets;
       found.longest = std::max(found.longest, lengths.there);
@@ -290,8 +301,7 @@ std::string no_capture(Reader& in) {
 std::string only_other_links(const CaptureContent& content) {
   std::string links;
   for (const auto& [link, count] : content.unread) links += (links.empty() ? "" : ", ") + link_text(link);
-  return "has frames of link type " + links +
-         " alone, of which no network is read: docs/configuration.md lists what is";
+  return "has frames of link type " + links + " alone, of which no network is read: docs/capture.md lists what is";
 }
 
 // Reads it as a copy of it would be made, and makes one where it is wanted.

@@ -374,13 +374,19 @@ TEST_F(CaptureFile, LinksWithoutANetworkAreRefused) {
   EXPECT_EQ(said(pcap_of(195, 65535, packet())),
             path_ +
                 ": has frames of link type 195 (IEEE 802.15.4) alone, of which no network is read: "
-                "docs/configuration.md lists what is");
+                "docs/capture.md lists what is");
   EXPECT_EQ(said(pcap_of(195, 65535, packet()).substr(0, 24)), "") << "no packets";
 }
 
 TEST_F(CaptureFile, WhatLibpcapDoesNotReadIsSaid) {
-  const std::string no_interface = section() + interface(101) + enhanced(7, packet(), 28);
-  EXPECT_THAT(said(no_interface), testing::HasSubstr(path_ + ": libpcap reads no further behind 0 whole packets: "));
+  for (const std::string& more : {interface(101), std::string()}) {
+    EXPECT_THAT(said(section() + more + enhanced(0, ethernet(), 42) + enhanced(7, packet(), 28)),
+                testing::AllOf(testing::HasSubstr(": a packet is of interface 7, which nothing describes, at byte "),
+                               testing::HasSubstr(" behind 1 whole packet: capture it again")));
+  }
+  std::string longer = enhanced(0, ethernet(), 42);
+  longer[20] = 100;  // bytes of the packet that are there
+  EXPECT_THAT(said(section() + longer), testing::HasSubstr(": a packet has 100 bytes in a block of "));
   EXPECT_EQ(said(pcapng(false) + pcapng(true)),
             path_ +
                 ": has sections of different byte orders, which libpcap does not read: Wireshark's 'editcap FILE "

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "port/vendor_frame.h"
 #include "port/wireless_frame.h"
 
 namespace sluice::port {
@@ -57,7 +58,7 @@ LinkFate ppp(Bytes frame, const Take& take) {
       return link::typed(ipv6_type, frame, {}, take);
     case 0x0281:
     case 0x0283:
-      return link::typed(protocol == 0x0281 ? 0x8847 : 0x8848, frame, {}, take);
+      return link::mpls(frame, take);
     default:
       return LinkFate::no_packet;
   }
@@ -107,8 +108,9 @@ LinkFate directed_relay(Bytes frame, const Take& take) {
 
 // Linux cooked: the packet's type of Linux where it is none of Ethernet. `address`: of the sender, 6 bytes where any.
 LinkFate cooked(std::uint16_t type, Bytes packet, Bytes address, const Take& take) {
-  constexpr std::uint16_t without_llc = 1, with_llc = 4, smallest_type = 0x0600;
+  constexpr std::uint16_t without_llc = 1, with_llc = 4, of_ppp = 7, smallest_type = 0x0600;
   if (type == with_llc) return link::llc(packet, {{}, address}, take);
+  if (type == of_ppp) return ppp(packet, take);
   if (type == without_llc) return LinkFate::no_packet;
   if (type < smallest_type) {
     // A tunnel's or a modem's packets come without a type.
@@ -152,9 +154,38 @@ LinkFate pf_log(Bytes frame, const Take& take) {
   return frame.empty() ? LinkFate::cut : ip(behind(frame, (frame[0] + 3U) / 4 * 4), take);
 }
 
-LinkFate mpls(Bytes frame, const Take& take) {
-  constexpr std::uint16_t mpls_type = 0x8847;
-  return link::typed(mpls_type, frame, {}, take);
+// RFC 1483's of a virtual circuit for IP has LLC before the packet, or nothing.
+LinkFate ip_over_atm(Bytes packet, const Take& take) {
+  const unsigned first = packet.empty() ? 0 : packet[0] >> 4;
+  return first == 4 || first == 6 ? ip(packet, take) : link::llc(packet, {}, take);
+}
+
+template <std::uint32_t inner>
+LinkFate juniper(Bytes frame, const Take& take) {
+  return link::juniper(inner, frame, take);
+}
+
+template <std::size_t size>
+LinkFate tagged(Bytes frame, const Take& take) {
+  return link::without_tag(size, frame, take);
+}
+
+template <std::size_t type, std::size_t packet>
+LinkFate typed_at(Bytes frame, const Take& take) {
+  return link::typed_at(type, packet, frame, take);
+}
+
+template <std::size_t type>
+LinkFate arcnet(Bytes frame, const Take& take) {
+  return link::arcnet(type, frame, take);
+}
+
+// BSD/OS's: a header of its own, in which PPP's protocol is at 5.
+LinkFate bsdos_ppp(Bytes frame, const Take& take) {
+  constexpr std::size_t header = 24, protocol = 5;
+  if (frame.size() <= header) return LinkFate::cut;
+  const unsigned of = link::half(frame, protocol);
+  return of == 0x0021 || of == 0x0057 ? ip(behind(frame, header), take) : LinkFate::no_packet;
 }
 
 // PPI and PKTAP say themselves which link is behind them.
@@ -201,14 +232,6 @@ LinkFate sun_atm(Bytes frame, const Take& take) {
   return (frame[0] & 0x0f) == with_llc ? link::llc(behind(frame, 4), {}, take) : LinkFate::no_packet;
 }
 
-LinkFate typed_behind_ieee1394(Bytes frame, const Take& take) {
-  return frame.size() < 18 ? LinkFate::cut : link::typed(link::half(frame, 16), behind(frame, 18), {}, take);
-}
-
-LinkFate typed_behind_infiniband(Bytes frame, const Take& take) {
-  return frame.size() < 44 ? LinkFate::cut : link::typed(link::half(frame, 40), behind(frame, 44), {}, take);
-}
-
 struct Link {
   std::uint32_t number;
   const char* name;
@@ -221,20 +244,26 @@ constexpr auto links = std::to_array<Link>({
     {0, "BSD loopback", ip_behind<4>},
     {1, "Ethernet", ethernet_behind<0>},
     {6, "Token Ring", token_ring},
+    {7, "ARCNET", arcnet<2>},
     {8, "SLIP", ip_behind<16>},
     {9, "PPP", ppp},
     {10, "FDDI", llc_behind<13>},
     {11, "ATM", llc_behind<0>},
     {12, "raw IP", ip_behind<0>},
     {14, "raw IP", ip_behind<0>},
-    {19, "IP over ATM", llc_behind<0>},
+    {15, "SLIP of BSD/OS", ip_behind<24>},
+    {16, "PPP of BSD/OS", bsdos_ppp},
+    {19, "IP over ATM", ip_over_atm},
     {50, "PPP", ppp},
     {51, "PPPoE", pppoe},
+    {99, "Symantec's firewall", typed_at<6, 44>},
     {100, "ATM", llc_behind<0>},
     {101, "raw IP", ip_behind<0>},
     {104, "Cisco HDLC", hdlc},
     {105, "802.11", link::wireless},
-    {106, "IP over ATM", llc_behind<0>},
+    {102, "SLIP of BSD/OS", ip_behind<24>},
+    {103, "PPP of BSD/OS", bsdos_ppp},
+    {106, "IP over ATM", ip_over_atm},
     {107, "frame relay", frame_relay},
     {108, "BSD loopback", ip_behind<4>},
     {109, "IPsec of OpenBSD", ip_behind<12>},
@@ -244,12 +273,18 @@ constexpr auto links = std::to_array<Link>({
     {122, "IP over Fibre Channel", llc_behind<16>},
     {123, "ATM of SunOS", sun_atm},
     {127, "802.11 radiotap", link::radiotap},
-    {138, "IP over IEEE 1394", typed_behind_ieee1394},
+    {129, "ARCNET of Linux", arcnet<4>},
+    {138, "IP over IEEE 1394", typed_at<16, 18>},
     {143, "DOCSIS", docsis},
     {147, "user 0", nullptr},
     {149, "PKTAP", pktap},
     {163, "802.11 AVS", link::avs},
     {166, "PPP with direction", pppd},
+    {167, "PPPoE of Juniper", juniper<1>},
+    {178, "Ethernet of Juniper", juniper<1>},
+    {179, "PPP of Juniper", juniper<9>},
+    {180, "frame relay of Juniper", juniper<107>},
+    {181, "Cisco HDLC of Juniper", juniper<104>},
     {187, "Bluetooth HCI", nullptr},
     {189, "USB", nullptr},
     {192, "PPI", ppi},
@@ -259,8 +294,9 @@ constexpr auto links = std::to_array<Link>({
     {205, "Cisco HDLC with direction", directed_hdlc},
     {206, "frame relay with direction", directed_relay},
     {215, "IEEE 802.15.4", nullptr},
-    {219, "MPLS", mpls},
+    {219, "MPLS", link::mpls},
     {220, "USB", nullptr},
+    {226, "Solaris ipnet", ip_behind<24>},
     {227, "CAN", nullptr},
     {228, "raw IPv4", ip_behind<0>},
     {229, "raw IPv6", ip_behind<0>},
@@ -268,14 +304,18 @@ constexpr auto links = std::to_array<Link>({
     {239, "NFLOG", nflog},
     {240, "netANALYZER", ethernet_behind<4>},
     {241, "netANALYZER transparent", ethernet_behind<12>},
-    {242, "IP over InfiniBand", typed_behind_infiniband},
+    {242, "IP over InfiniBand", typed_at<40, 44>},
     {249, "USB", nullptr},
     {253, "netlink", nullptr},
     {258, "PKTAP", pktap},
     {259, "EPON", ethernet_behind<8>},
     {274, "Ethernet with preamble", ethernet_behind<8>},
     {276, "Linux cooked v2", cooked2},
+    {281, "Ethernet with Broadcom's tag", tagged<4>},
+    {282, "Ethernet behind Broadcom's tag", ethernet_behind<4>},
     {283, "IEEE 802.15.4", nullptr},
+    {284, "Ethernet with Marvell's tag", tagged<4>},
+    {285, "Ethernet with Marvell's tag of a type", tagged<8>},
 });
 
 const Link* find(std::uint32_t number) {

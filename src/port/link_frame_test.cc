@@ -104,6 +104,24 @@ INSTANTIATE_TEST_SUITE_P(
         Case{206, "01 18 41 03 cc" + ip4, of(ip4)}, Case{107, "18 41 03 08 00", ""}));
 
 INSTANTIATE_TEST_SUITE_P(
+    OfMakers, OneFrame,
+    testing::Values(
+        Case{178, "4d4743 00" + of(ip4), of(ip4)}, Case{178, "4d4743 81 0006 0101 05 0201 02" + of(ip4), of(ip4)},
+        Case{178, "4d4743 02 00000002" + ip6, of(ip6)}, Case{178, "4d4743 82 0001 00 00000002" + ip4, of(ip4)},
+        Case{178, "4d4744 00" + of(ip4), ""}, Case{167, "4d4743 01" + of(ip4), of(ip4)},
+        Case{179, "4d4743 01 00 21" + ip4, of(ip4)}, Case{180, "4d4743 01 18 41 03 cc" + ip4, of(ip4)},
+        Case{181, "4d4743 01 0f 00 86dd" + ip6, of(ip6)},
+        Case{281, to + from + "00000000 0800" + ip4, of(ip4, to + from)}, Case{282, "00000000" + of(ip4), of(ip4)},
+        Case{284, to + from + "c0000001 86dd" + ip6, of(ip6, to + from)},
+        Case{285, to + from + "dada0000 c0000001 0800" + ip4, of(ip4, to + from)},
+        Case{99, none + "0800" + none + none + none + none + none + none + ip4, of(ip4)},
+        Case{226, "0102" + std::string(44, '0') + ip4, of(ip4)}, Case{15, std::string(48, '0') + ip4, of(ip4)},
+        Case{102, std::string(48, '0') + ip4, of(ip4)},
+        Case{16, "00 00000000 0021" + std::string(34, '0') + ip4, of(ip4)},
+        Case{103, "00 00000000 c021" + std::string(34, '0') + ip4, ""}, Case{7, "01 02 d4 00 0001" + ip4, of(ip4)},
+        Case{7, "01 02 c4 ff ffff c4 00 0001" + ip6, of(ip6)}, Case{129, "01 02 0000 c4 00 0001" + ip6, of(ip6)}));
+
+INSTANTIATE_TEST_SUITE_P(
     Others, OneFrame,
     testing::Values(
         Case{239, "02 00 0000 0800 0100 00000000 2000 0900" + ip4, of(ip4)},
@@ -115,8 +133,11 @@ INSTANTIATE_TEST_SUITE_P(
         Case{258, "0000000c 00000001 0000000c" + ip4, of(ip4)}, Case{258, "00000000 02010000 c0000000" + none, ""},
         Case{10, "50" + to + from + snap4 + ip4, of(ip4)}, Case{6, "10 40" + to + from + snap4 + ip4, of(ip4)},
         Case{6, "10 40" + to + "82 0000000002 0630 0011 0020" + snap4 + ip4, of(ip4)}, Case{100, snap4 + ip4, of(ip4)},
-        Case{123, "02 00 0001" + snap4 + ip4, of(ip4)},
-        Case{219, "0001 01 40" + ip4, none + none + "8847 0001 01 40" + ip4},
+        Case{123, "02 00 0001" + snap4 + ip4, of(ip4)}, Case{219, "0001 01 40" + ip4, of(ip4)},
+        Case{219, "0001 00 40 0002 01 40" + ip6, of(ip6)},
+        Case{219, "0001 01 40 00 00 00 00" + none, none + none + "8847 0001 01 40 00 00 00 00" + none},
+        Case{9, "ff 03 02 81 0001 01 40" + ip4, of(ip4)}, Case{106, ip4, of(ip4)}, Case{19, snap4 + ip4, of(ip4)},
+        Case{113, "0000 0200 0000 0000000000000000 0007 ff 03 00 21" + ip4, of(ip4)},
         Case{143, "00 00 0000 0000" + of(ip4), of(ip4)}, Case{240, "00000000" + of(ip4), of(ip4)},
         Case{138, "0000000000000001 0000000000000002 0800" + ip4, of(ip4)},
         // 802.11: from a network, to it, without one, between access points; the receiver's headers.
