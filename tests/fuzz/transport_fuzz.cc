@@ -26,6 +26,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       if (const auto ports = transport.ports(name)) {
         REQUIRE(ports->rtp != 0 && ports->rtcp != 0);
       }
+      if (const auto ports = transport.ports_in(name)) {
+        REQUIRE(ports->rtp != 0 && ports->rtcp != 0);
+      }
     }
     const sdp::Profile profile = transport.profile();
     if (profile != sdp::Profile::other) {

@@ -28,6 +28,7 @@ class Case:
     head: str = "RTSP/1.0 {status} OK\r\nCSeq: {cseq}\r\n"
     options: int = 200
     before: bytes = b""  # each answer
+    length: str = "{0}"
     players: tuple = ("ffmpeg", "rtspsrc")
     left_out: str = ""  # what the proxy counts for it
 
@@ -70,12 +71,21 @@ CASES = {
     "version-one": Case((SESSION + AUDIO).replace("v=0", "v=1")),
     "no-connection": Case((SESSION + AUDIO).replace("c=IN IP4 0.0.0.0\r\n", "c=\r\nc=IN IP4 camera.local\r\n")),
     "odd-attributes": Case(SESSION + AUDIO + "a=fmtp:x\r\na=fmtp\r\na=rtpmap:99 x\r\n"),
+    "transport-of-words": Case((SESSION + AUDIO).replace("RTP/AVP", "RTP//AVP/UNICAST"), players=("ffmpeg",)),
+    "many-ssrcs": Case(SESSION + AUDIO + "".join(f"a=ssrc:{number} cname:x\r\n" for number in range(1, 41))),
+    "control-of-a-star": Case((SESSION + AUDIO).replace("track1", "*"), players=("ffmpeg",)),
+    "control-from-the-root": Case((SESSION + AUDIO).replace("track1", "/control-from-the-root/track1")),
+    "control-upwards": Case((SESSION + AUDIO).replace("track1", "../control-upwards/track1")),
+    "control-with-percent": Case((SESSION + AUDIO).replace("track1", "track%3D1")),
     # The answer that has them.
     "charset": Case(describe="content-type:application/SDP; charset=utf-8\r\n"),
     "text-plain": Case(describe="Content-Type: text/plain\r\n"),
     "relative-base": Case(describe=TYPE + "Content-Base: relative-base/\r\n"),
     "empty-base": Case(describe=TYPE + "Content-Base: \r\nContent-Location:\r\n"),
     "another-base": Case(describe=TYPE + "Content-Base: rtsp://camera.local/another-base/\r\n"),
+    "blank-behind-base": Case(describe=TYPE + "Content-Base: rtsp://10.2.0.2:8554/blank-behind-base/ \r\n"),
+    "base-in-brackets": Case(describe=TYPE + "Content-Base: <rtsp://10.2.0.2:8554/base-in-brackets/>\r\n"),
+    "encoding-of-text": Case(describe=TYPE + "Content-Encoding: utf-8\r\n"),
     # SETUP's.
     "server-port-alone": transport("RTP/AVP;unicast;client_port={client};server_port={one}"),
     "trailing-semicolon": transport(" RTP/AVP/UDP;unicast;client_port={client};server_port={server};mode=\"PLAY\";ssrc=0xZZ;;"),
@@ -88,6 +98,17 @@ CASES = {
     "two-transport-headers": transport(TRANSPORT + "\r\nTransport: RTP/AVP;multicast"),
     "no-client-port": transport("RTP/AVP;unicast;client_port=;server_port={server}"),
     "open-quote": transport('RTP/AVP;unicast;mode="PLAY;client_port={client};server_port={server}'),
+    "commas-between": transport("RTP/AVP;unicast,client_port={client};server_port={server}"),
+    "comma-before-semicolon": transport("RTP/AVP;unicast;ssrc=deadbeef,;client_port={client};server_port={server}"),
+    "nameless-parameters": transport("RTP/AVP;unicast;=;=x;client_port={client};server_port={server}"),
+    "rtcp-port-of-zero": transport("RTP/AVP;unicast;client_port={client};server_port={one}-0"),
+    "ports-and-more": transport("RTP/AVP;unicast;client_port={client};server_port={server}-7"),
+    "another-client-port": transport("RTP/AVP;unicast;client_port=5;server_port={server}"),
+    "another-destination": transport("RTP/AVP;unicast;destination=192.168.1.1;client_port={client};server_port={server}"),
+    "null-ends": transport("RTP/AVP;unicast;source=(null);destination=(null);client_port={client};server_port={server}"),
+    "source-of-itself": transport("RTP/AVP;unicast;source=127.0.0.1;client_port={client};server_port={server}"),
+    "feedback-profile": transport("RTP/AVPF;unicast;client_port={client};server_port={server}"),
+    "unicast-below": transport("RTP/AVP/UDP/unicast;unicast;client_port={client};server_port={server}"),
     "no-session": Case(setup="Transport: " + TRANSPORT + "\r\n", play=""),
     "session-of-parts": Case(setup="Transport: " + TRANSPORT + "\r\nSession: 7 ; timeout = \"60\" ;\r\nsession: 7\r\n"),
     # Any.
@@ -96,6 +117,14 @@ CASES = {
     "folded": headers("Session: 7\r\nServer: a\r\n b\r\n\tc\r\n"),
     "no-cseq": Case(head="RTSP/1.0 {status} OK\r\n"),
     "cseq-twice": Case(head="RTSP/1.0 {status} OK\r\ncSEQ: {cseq}\r\nCSeq: {cseq}\r\n"),
+    "cseq-of-one": Case(head="RTSP/1.0 {status} OK\r\nCSeq: 1\r\n"),
+    "cseq-of-zero": Case(head="RTSP/1.0 {status} OK\r\nCSeq: 0\r\n"),
+    "nul-in-headers": Case(head="RTSP/1.0 {status} OK\r\nServer: a\0b\r\nCSeq: {cseq}\0\r\n", left_out="header_line"),
+    "tabs-in-status": Case(head="RTSP/1.0\t{status}\tOK\r\nCSeq: {cseq}\r\n"),
+    "control-in-reason": Case(head="RTSP/1.0 {status} O\1K\r\nCSeq: {cseq}\r\n"),
+    "glued-status": Case(head="RTSP/1 {status}OK\r\nCSeq: {cseq}\r\n", players=("ffmpeg",)),
+    "length-with-plus": Case(length="+{0}"),
+    "length-with-words": Case(length="{0} bytes"),
     "no-reason": Case(head="RTSP/1.0 {status}\r\nCSeq: {cseq}\r\n"),
     "bare-line-feeds": Case(head="RTSP/1.0 {status} OK\nCSeq: {cseq}\n"),
     "options-fail": Case(options=551, players=("rtspsrc",)),  # ffmpeg gives up
@@ -148,7 +177,7 @@ class Connection(socketserver.StreamRequestHandler):
             status, more = case.options, "Public: OPTIONS, DESCRIBE, SETUP, PLAY, TEARDOWN\r\n"
         elif method == "DESCRIBE":
             body = case.sdp.replace("{base}", base).encode()
-            more = case.describe + f"Content-Length: {len(body)}\r\n"
+            more = case.describe + f"Content-Length: {case.length.format(len(body))}\r\n"
         elif method == "SETUP":
             self.client_port = int(asked["transport"].partition("client_port=")[2].partition("-")[0])
             port = self.media.getsockname()[1]

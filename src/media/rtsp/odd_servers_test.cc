@@ -41,6 +41,10 @@ TEST(OddServers, OddDescriptionsAreOffered) {
                 "m=audio 0 RTP/SAVP 8\n", "1 medium line 2: 'application/TP-LINK' is no kind of medium"},
            Case{"", good + "m=video 0 RTP/SAVP 97\r\nm=text 0 udp 33\r\n", one_medium,
                 "2 medium line 3: a medium of 'RTP/SAVP' cannot be protected: RTP/AVP and RTP/AVPF can"},
+           Case{"", "v=0\r\nm=video 0 RTP//AVP 96\r\n", one_medium},
+           Case{"", "v=0\r\nm=video 0 rtp/avp/unicast 96\r\n", one_medium},
+           Case{"", "v=0\r\nm=video 0 RTSP/AVP 96\r\n", one_medium},
+           Case{"", "v=0\r\nm=video 0 RTP-AVP 96\r\n", one_medium},
            Case{"", "v=0\r\nno line\r\nm=video 0 RTP/AVP 96\r\n", one_medium,
                 "1 description_line line 2: it is not of the form x=..."},
            Case{"",
@@ -92,6 +96,34 @@ TEST(OddServers, OddAnswersArePassedInOrder) {
   }
 }
 
+// A server that writes always the same CSeq, as some do: the answer is that of the one request that waits.
+TEST(OddServers, AnswersWithAnotherNumber) {
+  for (const std::string cseq :
+       {"CSeq: 1", "CSeq: 0", "CSeq: 99", "CSeq: 99\r\nCSeq: 2", std::string("CSeq: 2\0", 8).c_str()}) {
+    Trial trial;
+    trial.client("OPTIONS * RTSP/1.0\r\nCSeq: 1\r\n\r\n");
+    trial.server("RTSP/1.0 200 OK\r\nCSeq: 1\r\n\r\n");
+    trial.client("OPTIONS * RTSP/1.0\r\nCSeq: 2\r\n\r\n");
+    EXPECT_THAT(trial.server("RTSP/1.0 200 OK\r\n" + cseq + "\r\n\r\n"), HasSubstr("CSeq: 2\r\n")) << cseq;
+    EXPECT_EQ(trial.server("RTSP/1.0 200 OK\r\n" + cseq + "\r\n\r\n"), "") << "nobody waits";
+  }
+  Trial trial;
+  trial.client("OPTIONS * RTSP/1.0\r\nCSeq: 1\r\n\r\nOPTIONS * RTSP/1.0\r\nCSeq: 2\r\n\r\n");
+  EXPECT_EQ(trial.server("RTSP/1.0 200 OK\r\nCSeq: 99\r\n\r\n"), "") << "of two nobody can say whose it is";
+}
+
+// Some name an encoding of their text, or one that they do not apply.
+TEST(OddServers, EncodingsOfADescription) {
+  for (const std::string encoding : {"utf-8", "none", "8bit", "gzip", "identity, identity", ""}) {
+    Trial trial;
+    trial.client(test::ffmpeg_describe);
+    const std::string answer = trial.server(test::with_body(
+        "RTSP/1.0 200 OK\r\nCSeq: 2\r\nContent-Encoding: " + encoding + "\r\n", "v=0\r\nm=video 0 RTP/AVP 96\r\n"));
+    EXPECT_THAT(answer, HasSubstr("200 OK")) << encoding;
+    EXPECT_EQ(answer.find("Content-Encoding: " + encoding + "\r\n") != std::string::npos, encoding.empty()) << encoding;
+  }
+}
+
 // Its requests name none, either.
 TEST(OddServers, AServerWithoutSessions) {
   Trial trial;
@@ -128,6 +160,12 @@ TEST(OddServers, UrisThatMeanAMedium) {
            Case{"", "a=control:t1\r\na=control:t2\r\n", base + "/t2"},
            Case{"", "a=control:t1\r\na=control:t2\r\n", base + "/t1/t2"},
            Case{"", "a=control:*\r\n", base + "/"},
+           Case{"", "a=control:*\r\n", base + "/*"},
+           Case{"", "a=control:track=1\r\n", base + "/track%3D1"},
+           Case{"", "a=control:../x/t1\r\n", "rtsp://10.9.0.1:8554/x/t1"},
+           Case{"", "a=control:/x/t1\r\n", base + "//x/t1"},
+           Case{"Content-Base: <rtsp://h/x/>\r\n", "a=control:t1\r\n", "rtsp://h/x/t1"},
+           Case{"Content-Base: \"rtsp://h/x/\" \r\n", "a=control:t1\r\n", "rtsp://h/x/t1"},
            Case{"", " a = control : t1 \r\n", base + "/t1"},
        }) {
     Trial trial;

@@ -145,9 +145,6 @@ std::optional<std::string> problem_of(const sdp::Medium& medium) {
   if (profile != sdp::Profile::avp && profile != sdp::Profile::avpf) {
     return "a medium of " + in_quotes(medium.protocol()) + " cannot be protected: RTP/AVP and RTP/AVPF can";
   }
-  if (medium.ssrcs().size() > mikey::max_streams) {
-    return "a medium has more than " + std::to_string(mikey::max_streams) + " SSRCs";
-  }
   return std::nullopt;
 }
 
@@ -158,6 +155,9 @@ Expected<std::shared_ptr<Offer>> secure(sdp::Medium& medium, const sdp::Descript
   offer->kind = medium.kind();
   offer->suite = suite;
   offer->ssrcs = medium.ssrcs();
+  if (offer->ssrcs.size() > mikey::max_streams) {
+    offer->ssrcs.clear();  // MIKEY need name none
+  }
   offer->rate = description.rate(medium, origin.ipv6).value_or(0);
   const std::string_view session_control = description.session.attribute("control").value_or("*");
   offer->aggregate = control_uri(origin.base, session_control);

@@ -306,6 +306,7 @@ class Proxy {
   void setup_response(Message& response, Pending& pending, Time now);
   void setup_failed(Pending& pending, EndReason reason);
   Expected<Stream> agreed(const std::string& session, const Transport& answer, const Setup& setup) const;
+  void correct(Transport& answer, const Setup& setup);
   static const Transport* chosen(const Transport& answer, const Setup& setup);
   static const Transport& usable(const std::vector<Transport>& transports, const Setup& setup);
   Transport client_side(Transport answer, const Setup& setup) const;
@@ -321,6 +322,8 @@ class Proxy {
   void answer(Pending& pending, const Message& response);
   void flush_answers();
   std::shared_ptr<Offer> offer_for(std::string_view uri, sdp::Profile asked, bool& used) const;
+  std::shared_ptr<Offer> offer_for(std::string_view uri, sdp::Profile asked, bool& used,
+                                   bool (*same)(std::string_view, std::string_view)) const;
   void heard(std::string_view session, Time now);
   void end_streams(std::string_view session, EndReason reason);
   void end_all(EndReason reason, bool tell_server);
@@ -343,7 +346,9 @@ class Proxy {
   Reader server_reader_;
   SecretText to_client_;
   SecretText to_server_;
-  std::deque<Pending> pending_;                                   // in the order of their requests
+  std::deque<Pending> pending_;
+  std::size_t echoed_ =
+      0;  // answers that named their request's CSeq                                   // in the order of their requests
   std::deque<std::vector<std::shared_ptr<Offer>>> descriptions_;  // newest last
   std::vector<OpenStream> streams_;
   std::set<std::string, std::less<>> server_cseqs_;  // of the server's requests that wait for the client

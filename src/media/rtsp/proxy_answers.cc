@@ -33,6 +33,12 @@ std::string rtp_info_to_authority(std::string_view value, std::string_view to) {
   return text;
 }
 
+// Without what some servers put around it.
+std::string_view bare_uri(std::string_view value) {
+  const bool angles = value.size() >= 2 && value.front() == '<' && value.back() == '>';
+  return trim(angles ? value.substr(1, value.size() - 2) : without_quotes(value));
+}
+
 // What the proxy refuses of clients is not offered to them (check() in proxy.cc).
 void hide_methods(Message& response) {
   for (const char* const name : {"Public", "Allow"}) {
@@ -76,18 +82,28 @@ void Proxy::server_request(Message& request) {
 }
 
 // The request that it answers. Some servers write no CSeq, or one that is no number or has more behind it ("3;"), and
-// answer in order; the client then reads the one that it sent.
+// answer in order; some write always the same. Of a server that has not repeated two numbers yet an answer is that of
+// the one request that waits. The client then reads the CSeq that it sent.
 std::deque<Proxy::Pending>::iterator Proxy::asked_for(const Message& response) {
-  const std::string_view cseq = response.header("CSeq").value_or("");
   const auto with_cseq = [this](std::string_view text) {
     return std::ranges::find_if(pending_, [text](const Pending& one) { return one.cseq == text && !one.answered; });
   };
-  if (const auto exact = with_cseq(cseq); exact != pending_.end() || !unwanted_cseqs_.empty()) {
-    return exact;
+  for (const std::string_view cseq : response.values("CSeq")) {
+    if (const auto exact = with_cseq(cseq); exact != pending_.end()) {
+      ++echoed_;
+      return exact;
+    }
   }
+  if (!unwanted_cseqs_.empty()) return pending_.end();
+  const std::string_view cseq = response.header("CSeq").value_or("");
   const std::string_view digits = cseq.substr(0, std::min(cseq.size(), cseq.find_first_not_of("0123456789")));
   const auto value = number<std::uint64_t>(digits);
-  return value ? with_cseq(std::to_string(*value)) : std::ranges::find(pending_, false, &Pending::answered);
+  if (value) {
+    const auto same = with_cseq(std::to_string(*value));
+    const bool echoes = echoed_ > 1 || std::ranges::count(pending_, false, &Pending::answered) != 1;
+    if (same != pending_.end() || echoes) return same;
+  }
+  return std::ranges::find(pending_, false, &Pending::answered);
 }
 
 void Proxy::server_response(Message& response, Time now) {
@@ -138,15 +154,10 @@ void Proxy::pass_answer(Pending& pending, const Message& response) {
 }
 
 void Proxy::describe_response(Message& response, Pending& pending) {
-  const std::string_view encoding = response.header("Content-Encoding").value_or("identity");
-  if (!encoding.empty() && !same_name(encoding, "identity")) {
-    refuse(pending, {Refusal::description, "Content-Encoding: it is packed as " + in_quotes(encoding)});
-    return;
-  }
   Origin origin;
   std::string base = pending.uri;
   for (const char* const name : {"Content-Location", "Content-Base"}) {
-    const std::string_view value = response.header(name).value_or("");
+    const std::string_view value = bare_uri(response.header(name).value_or(""));
     if (value.empty()) {
       response.remove_header(name);  // a player would ask for nothing by it
       continue;
@@ -154,7 +165,7 @@ void Proxy::describe_response(Message& response, Pending& pending) {
     origin.other_bases.push_back(base);
     origin.other_bases.emplace_back(value);
     base = resolved_uri(pending.uri, value);
-    if (base != value) response.set_header(name, base);  // it was relative, which not all players can
+    response.set_header(name, base);  // it may have been relative, or have had blanks around it
   }
   origin.base = base;
   origin.ipv6 = addresses_.client.family == 6;
@@ -164,10 +175,15 @@ void Proxy::describe_response(Message& response, Pending& pending) {
   origin.server = addresses_.server;
   origin.facing_client = addresses_.facing_client;
   auto offered = secure_description(response.body(), origin, random_, settings_.offer);
+  const std::string encoding(response.header("Content-Encoding").value_or("identity"));
+  const bool plain = encoding.empty() || same_name(encoding, "identity");
   if (!offered) {
-    refuse(pending, {Refusal::description, offered.error().message});
+    const bool packed = !plain && response.body().find("m=") == std::string_view::npos;
+    refuse(pending, {Refusal::description,
+                     packed ? "Content-Encoding: it is packed as " + in_quotes(encoding) : offered.error().message});
     return;
   }
+  if (!plain) response.remove_header("Content-Encoding");  // it can be read: it is not packed
   ++counters_.descriptions;
   for (const bool medium : {true, false}) {
     const auto is_it = [medium](const sdp::LeftOut& one) { return one.medium == medium; };

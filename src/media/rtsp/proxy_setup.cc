@@ -21,6 +21,14 @@ bool names_address(const Transport& transport, std::string_view parameter, const
   return named && *named == address;
 }
 
+bool is_loopback(const packet::IpAddress& address) {
+  return address.family == 4 ? address.bytes[0] == 127 : address == packet::IpAddress::parse("::1").value();
+}
+
+bool is_group(const packet::IpAddress& address) {
+  return address.family == 4 ? (address.bytes[0] & 0xf0) == 0xe0 : address.bytes[0] == 0xff;
+}
+
 // Takes away a source or destination that names nobody: then media come from the server and go to the client.
 void remove_empty_addresses(Transport& transport) {
   for (const char* const name : {"source", "destination"}) {
@@ -85,10 +93,16 @@ std::optional<std::uint32_t> timeout_of(std::string_view session) {
 // for each profile, under one URI: the key is that of the profile which is asked for, as long as no SETUP has had it.
 std::shared_ptr<Offer> Proxy::offer_for(std::string_view uri, sdp::Profile asked, bool& used) const {
   used = false;
+  auto found = offer_for(uri, asked, used, same_resource);
+  return found != nullptr || used ? found : offer_for(uri, asked, used, alike_resource);
+}
+
+std::shared_ptr<Offer> Proxy::offer_for(std::string_view uri, sdp::Profile asked, bool& used,
+                                        bool (*same)(std::string_view, std::string_view)) const {
   std::shared_ptr<Offer> other;
   for (auto description = descriptions_.rbegin(); description != descriptions_.rend(); ++description) {
     for (const std::shared_ptr<Offer>& offer : *description) {
-      const auto is_it = [uri](const std::string& one) { return same_resource(one, uri); };
+      const auto is_it = [&](const std::string& one) { return same(one, uri); };
       if (std::none_of(offer->uris.begin(), offer->uris.end(), is_it)) continue;
       if (offer->used) {
         used = true;
@@ -238,14 +252,7 @@ void Proxy::setup_response(Message& response, Pending& pending, Time now) {
   Transport answered;
   if (transports) {
     answered = usable(*transports, *pending.setup);
-    remove_empty_addresses(answered);
-    // A name cannot be compared with the server's address. Media from elsewhere would belong to no stream.
-    if (!packet::IpAddress::parse(std::string(answered.value("source").value_or("")))) {
-      answered.remove("source");
-    }
-    if (!answered.ports("client_port")) {
-      answered.remove("client_port");  // it repeats what was asked for
-    }
+    correct(answered, *pending.setup);
   }
   auto stream = transports ? agreed(session, answered, *pending.setup) : tl::unexpected(transports.error());
   if (!stream) {
@@ -260,6 +267,9 @@ void Proxy::setup_response(Message& response, Pending& pending, Time now) {
                                      : give_up(Refusal::not_opened, EndReason::not_opened, {});
     return;
   }
+  if (!answered.ports("server_port")) {
+    answered.set_ports("server_port", stream->server_side.server_ports);
+  }
   ++counters_.opened;
   const auto timeout = timeout_of(response.header("Session").value_or(""));
   response.set_header("Transport", transports_text({client_side(std::move(answered), setup)}));
@@ -269,14 +279,42 @@ void Proxy::setup_response(Message& response, Pending& pending, Time now) {
   answer(pending, response);
 }
 
-// The client's alternative that the server has chosen; nullptr: none.
+// What servers get wrong of the two ends, and players pass over. Media come from the server's address and go where the
+// client asked for, or else they belong to no stream and are not let through.
+void Proxy::correct(Transport& answer, const Setup& setup) {
+  remove_empty_addresses(answer);
+  // A name cannot be compared with the server's address.
+  const auto address_in = [&answer](std::string_view name) {
+    return packet::IpAddress::parse(std::string(answer.value(name).value_or("")));
+  };
+  if (const auto source = address_in("source"); !source || is_loopback(*source)) {
+    answer.remove("source");
+  }
+  const auto leave_out = [&](const char* name) {
+    if (answer.remove(name)) {
+      count_left_out(Omission::header_line, 1, "Transport: another " + std::string(name) + " than was asked for");
+    }
+  };
+  const packet::IpAddress client = setup.admission.towards_server ? addresses_.facing_server : addresses_.client;
+  if (const auto destination = address_in("destination"); !destination || !is_group(*destination)) {
+    if (!destination || *destination != client) leave_out("destination");
+  }
+  if (const auto ports = answer.ports("client_port"); !ports) {
+    answer.remove("client_port");
+  } else if (*ports != setup.admission.towards_server.value_or(setup.client_ports)) {
+    leave_out("client_port");
+  }
+}
+
+// The client's alternative that the server has chosen; nullptr: none. Some servers say AVPF of what is AVP.
 const Transport* Proxy::chosen(const Transport& answer, const Setup& setup) {
   for (const Transport& asked : setup.asked) {
     if (sdp::plain(asked.profile()) == answer.profile()) {
       return &asked;
     }
   }
-  return nullptr;
+  const bool is_clear = answer.profile() == sdp::Profile::avp || answer.profile() == sdp::Profile::avpf;
+  return is_clear ? &setup.asked.front() : nullptr;
 }
 
 // Of an answer with several alternatives the first that was asked for; else the first.
@@ -307,7 +345,7 @@ Transport Proxy::client_side(Transport answer, const Setup& setup) const {
 
 Expected<Stream> Proxy::agreed(const std::string& session, const Transport& answer, const Setup& setup) const {
   const PortPair towards_server = setup.admission.towards_server.value_or(setup.client_ports);
-  const auto server_ports = answer.ports("server_port");
+  const auto server_ports = answer.ports_in("server_port");
   if (session.size() > max_session_bytes) {
     return make_error("its Session is longer than 256 bytes");
   }
@@ -320,9 +358,6 @@ Expected<Stream> Proxy::agreed(const std::string& session, const Transport& answ
   }
   if (are_low(*server_ports)) {
     return make_error("its Transport has a server_port below 1024");
-  }
-  if (answer.has("client_port") && answer.ports("client_port") != towards_server) {
-    return make_error("its Transport has another client_port than was asked for");
   }
   const Leg leg{addresses_.client, setup.client_ports, addresses_.server, *server_ports};
   if (!names_address(answer, "source", addresses_.server)) {
@@ -346,7 +381,7 @@ Expected<Stream> Proxy::agreed(const std::string& session, const Transport& answ
     stream.client_side.server_ports = *setup.admission.towards_client;
   }
   if (!names_address(answer, "destination", stream.server_side.client)) {
-    return make_error("its Transport has another destination than the client");
+    return make_error("its Transport has a group as its destination: it is multicast");
   }
   const Transport& asked = *chosen(answer, setup);
   stream.number = setup.number;

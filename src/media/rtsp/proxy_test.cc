@@ -85,7 +85,7 @@ TEST(Proxy, DescriptionsThatCannotBeProtected) {
   };
   const std::string sdp_type = "Content-Type: application/sdp;charset=utf-8\r\n";
   const std::pair<std::string, std::string_view> cases[] = {
-      {answer_of(sdp_type + "Content-Encoding: gzip\r\n", "v=0\r\n"), "packed"},
+      {answer_of(sdp_type + "Content-Encoding: gzip\r\n", "\x1f\x8b\x08"), "it is packed as 'gzip'"},
       {answer_of(sdp_type, "x=0\r\n"), "neither v= nor m="},
       {answer_of("Content-Type: text/html\r\n", "<html>\r\n"), "neither v= nor m="},
       {answer_of(sdp_type, ""), "neither v= nor m="},

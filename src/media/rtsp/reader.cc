@@ -11,12 +11,14 @@ namespace sluice::media::rtsp {
 namespace {
 
 constexpr std::size_t frame_head = 4;
+constexpr std::string_view protocol_name = "RTSP/";
 
 constexpr std::string_view length_name = "Content-Length";
 constexpr char tls_handshake = 0x16;  // the first octet of TLS (RFC 8446 section 5.1)
 // Headers without which a message means something else: they are not left out.
-constexpr std::array weighty = {length_name, std::string_view("CSeq"), std::string_view("Session"),
-                                std::string_view("Transport")};
+constexpr std::array weighty = {length_name, std::string_view("Session"), std::string_view("Transport"),
+                                std::string_view("CSeq")};
+constexpr std::size_t weighty_of_answers = 3;  // an answer's CSeq is its request's
 
 struct ProblemFacts {
   const char* name;
@@ -83,6 +85,24 @@ std::optional<std::size_t> length_of(std::string_view value) {
   return length;
 }
 
+constexpr std::string_view decimals = "0123456789";
+
+// Of an answer also "+5", "5 bytes", "5.0" and "5;x=y": it is written as the number that all players take it for.
+std::optional<std::size_t> answered_length_of(std::string_view value) {
+  if (const auto length = length_of(value)) {
+    return length;
+  }
+  value.remove_prefix(value.starts_with('+') ? 1 : 0);
+  const std::string_view digits = value.substr(0, value.find_first_not_of(decimals));
+  value.remove_prefix(digits.size());
+  if (value.starts_with(".")) {
+    value.remove_prefix(std::min(value.size(), value.find_first_not_of('0', 1)));
+  }
+  const bool has_more = value.find_first_of("0123456789,") != std::string_view::npos;
+  const bool ends = value.empty() || value.front() == ';' || (is_blank(value.front()) && !has_more);
+  return ends ? number<std::size_t>(digits) : std::nullopt;
+}
+
 // A CR that ends no line.
 bool has_lone_cr(std::string_view lines) {
   while (!lines.empty()) {
@@ -95,10 +115,10 @@ bool has_lone_cr(std::string_view lines) {
 
 // "1.0" of "RTSP/1.0"; "" of anything else.
 std::string_view version_of(std::string_view protocol) {
-  if (!protocol.starts_with("RTSP/")) {
+  if (!protocol.starts_with(protocol_name)) {
     return {};
   }
-  protocol.remove_prefix(5);
+  protocol.remove_prefix(protocol_name.size());
   std::string_view minor = protocol;
   const std::string_view major = take_until(minor, '.');
   return number<unsigned>(major, 99) && number<unsigned>(minor, 99) ? protocol : std::string_view{};
@@ -277,28 +297,15 @@ Problem Reader::read_start(std::string_view raw) {
   std::string_view line = without_end(raw);
   current_.start_.assign(line).append("\r\n");
   const auto bad = [this](const char* what) { return wrong(Problem::bad_start_line, what); };
+  if (trim(line).starts_with(protocol_name)) {
+    return read_status(trim(line));
+  }
   if (has_control_characters(line)) {
     return bad("it has a control character");
-  }
-  if (trim(line).starts_with("RTSP/")) {
-    line = trim(line);
   }
   const std::string_view first = take_until(line, ' ');
   if (first.starts_with("HTTP/") || line.substr(line.rfind(' ') + 1).starts_with("HTTP/")) {
     return wrong(Problem::not_rtsp, "this is HTTP: RTSP tunnelled in HTTP is not spoken");
-  }
-  if (const std::string_view version = version_of(first); !version.empty()) {
-    line = trim(line);
-    const std::string_view code = take_until(line, ' ');
-    const auto status = number<unsigned>(code, 999);
-    if (!status || *status < 100 || code.size() != 3) {
-      return bad("it has no status of three digits");
-    }
-    current_.start_ = std::string(first).append(" ").append(code);
-    current_.start_.append(line.empty() ? "" : " ").append(line).append("\r\n");
-    current_.status_ = *status;
-    current_.version_ = version;
-    return Problem::none;
   }
   const std::string_view second = take_until(line, ' ');
   const std::string_view version = version_of(line);
@@ -311,11 +318,38 @@ Problem Reader::read_start(std::string_view raw) {
   return Problem::none;
 }
 
+// "RTSP/1.0 200 OK", and what players take for it: "RTSP/1 200", "RTSP/1.0: 200OK", with tabs. A reason with control
+// characters goes.
+Problem Reader::read_status(std::string_view line) {
+  line.remove_prefix(protocol_name.size());
+  std::string version(line.substr(0, line.find_first_not_of("0123456789.")));
+  line.remove_prefix(std::min(line.size(), line.find_first_of(" \t")));
+  if (version.find('.') == version.npos) {
+    version += ".0";
+  }
+  line = trim(line);
+  const std::string_view code = line.substr(0, line.find_first_not_of(decimals));
+  const auto status = number<unsigned>(code, 999);
+  if (version_of(std::string(protocol_name) + version).empty() || !status || *status < 100 || code.size() != 3) {
+    return wrong(Problem::bad_start_line, "it has no status of three digits");
+  }
+  const std::string_view reason = trim(line.substr(code.size()));
+  current_.start_ = std::string(protocol_name).append(version).append(" ").append(code);
+  if (!reason.empty() && !has_control_characters(reason)) {
+    current_.start_.append(" ").append(reason);
+  }
+  current_.start_.append("\r\n");
+  current_.status_ = *status;
+  current_.version_ = std::move(version);
+  return Problem::none;
+}
+
 Problem Reader::read_header(std::string_view raw) {
   std::string_view text = raw;
   std::string_view first = without_end(take_line(text));
   // Some readers end a line at a CR, and some a text at a NUL: they would see other headers.
-  if (without_end(raw).find('\0') != std::string_view::npos || has_lone_cr(raw)) {
+  const bool has_nul = current_.is_request() && without_end(raw).find('\0') != std::string_view::npos;
+  if (has_nul || has_lone_cr(raw)) {
     return wrong(Problem::bad_header, "a CR or NUL within it");
   }
   const std::string_view line = first;
@@ -346,7 +380,9 @@ Problem Reader::read_header(std::string_view raw) {
     header.value.append(header.value.empty() || more.empty() ? "" : " ").append(more);
   }
   if (is_odd) {
-    const bool is_weighty = std::ranges::any_of(weighty, [name](std::string_view one) { return same_name(name, one); });
+    const auto end = current_.is_request() ? weighty.end() : weighty.begin() + weighty_of_answers;
+    const bool is_weighty =
+        std::any_of(weighty.begin(), end, [name](std::string_view one) { return same_name(name, one); });
     return is_weighty ? wrong(Problem::bad_header, in_quotes(name) + ": a control character")
                       : leave_out("a control character");
   }
@@ -383,7 +419,8 @@ Problem Reader::read_content_length() {
     if (!same_name(header.name, length_name)) {
       continue;
     }
-    const auto value = length_of(header.value.view());
+    const std::string_view written = header.value.view();
+    const auto value = current_.is_request() ? length_of(written) : answered_length_of(written);
     if (!value) {
       return wrong(Problem::bad_content_length, "Content-Length: no number");
     }

@@ -76,6 +76,7 @@ class Reader {
   std::size_t find_headers_end();
   Problem read_headers(std::string_view head);
   Problem read_start(std::string_view raw);
+  Problem read_status(std::string_view line);
   Problem read_header(std::string_view raw);
   Problem read_content_length();
   Problem check_session();

@@ -228,7 +228,29 @@ TEST(Reader, LeavesOutWhatIsNoHeader) {
     }
   }
   EXPECT_EQ(read(std::string("\0\r\n\0", 4) + answer).messages.at(0).body(), "hello") << "NULs between messages";
-  EXPECT_EQ(read(" RTSP/1.0  200 OK \r\n\r\n").messages.at(0).text().view(), "RTSP/1.0 200 OK\r\n\r\n");
+  for (const std::string odd :
+       {" RTSP/1.0  200 OK ", "RTSP/1.0\t200\tOK", "RTSP/1 200 OK", "RTSP/1.0: 200 OK", "RTSP/1.0 200OK"}) {
+    EXPECT_EQ(read(odd + "\r\n\r\n").messages.at(0).text().view(), "RTSP/1.0 200 OK\r\n\r\n") << odd;
+  }
+  EXPECT_EQ(read("RTSP/1.0 200 O\x01K\r\n\r\n").messages.at(0).text().view(), "RTSP/1.0 200\r\n\r\n");
+  const std::string nuls("RTSP/1.0 200 OK\r\nA: b\0c\r\nCSeq: 3\0\r\nB: 1\r\n\r\n", 43);
+  EXPECT_EQ(read(nuls).messages.at(0).text().view(), start + "B: 1\r\n\r\n");
+}
+
+// A length that a server writes in its own way is written in the one that was judged, or nobody guesses.
+TEST(Reader, LengthsOfAnswers) {
+  const std::string start = "RTSP/1.0 200 OK\r\nContent-Length: ";
+  for (const std::string length : {"5", "+5", "5 bytes", "5.0", "5;x=6", "05", "5, 5", "5;", "5\t"}) {
+    const Read all = read(start + length + "\r\n\r\nhello");
+    ASSERT_EQ(all.messages.size(), 1U) << length;
+    EXPECT_EQ(all.messages[0].body(), "hello") << length;
+    EXPECT_EQ(all.messages[0].header("Content-Length"), "5") << length;
+  }
+  for (const std::string length : {"0x5", "5 5", "5, 6", "-5", "5e0", "5.5", "5 or 6", "++5", "+", "five", "5;\x01"}) {
+    EXPECT_STREQ(problem_name(read(start + length + "\r\n\r\nhello").problem),
+                 length.back() == '\x01' ? "bad_header" : "bad_content_length")
+        << length;
+  }
 }
 
 TEST(Reader, SaysWhichLineItWas) {

@@ -22,9 +22,11 @@ std::size_t profile_end(std::string_view protocol) {
   return at;
 }
 
+// "UDP" of "RTP/AVP/UDP" and of "RTP/AVP/UDP/unicast".
 std::string_view lower_transport(std::string_view protocol) {
   const std::size_t at = profile_end(protocol);
-  return at == protocol.size() ? std::string_view{} : protocol.substr(at + 1);
+  std::string_view lower = at == protocol.size() ? std::string_view{} : protocol.substr(at + 1);
+  return take_until(lower, '/');
 }
 
 const Transport::Parameter* find(const std::vector<Transport::Parameter>& parameters, std::string_view name) {
@@ -33,12 +35,7 @@ const Transport::Parameter* find(const std::vector<Transport::Parameter>& parame
   return at == parameters.end() ? nullptr : &*at;
 }
 
-Expected<Transport> transport_of(std::string_view text) {
-  Transport transport;
-  transport.protocol = trim(take_unquoted(text, ';'));
-  if (transport.protocol.empty() || transport.protocol.find_first_of(" \t\"=") != std::string::npos) {
-    return make_error("Transport: " + in_quotes(transport.protocol) + " is no protocol such as RTP/AVP");
-  }
+Expected<void> add_parameters(Transport& transport, std::string_view text) {
   while (!text.empty()) {
     std::string_view value = trim(take_unquoted(text, ';'));
     if (value.empty()) {
@@ -47,7 +44,7 @@ Expected<Transport> transport_of(std::string_view text) {
     const bool valued = value.find('=') != std::string_view::npos;
     std::string name(trim(take_until(value, '=')));
     if (name.empty()) {
-      return make_error("Transport: a parameter without a name");
+      continue;
     }
     transport.remove(name);
     if (transport.parameters.size() == max_transport_parameters) {
@@ -55,7 +52,29 @@ Expected<Transport> transport_of(std::string_view text) {
     }
     transport.parameters.push_back({std::move(name), valued ? std::optional<std::string>(trim(value)) : std::nullopt});
   }
-  return transport;
+  return {};
+}
+
+Expected<Transport> transport_of(std::string_view text) {
+  Transport transport;
+  transport.protocol = trim(take_unquoted(text, ';'));
+  if (transport.protocol.empty() || transport.protocol.find_first_of(" \t\"=") != std::string::npos) {
+    return make_error("Transport: " + in_quotes(transport.protocol) + " is no protocol such as RTP/AVP");
+  }
+  return add_parameters(transport, text).map([&] { return std::move(transport); });
+}
+
+// Whether what follows a comma is of the alternative before it: some write commas between parameters.
+bool continues(std::string_view text) {
+  const std::string_view first = take_unquoted(text, ';');
+  return first.find('/') == first.npos || first.find('=') != first.npos;
+}
+
+std::string_view take_digits(std::string_view& text) {
+  text = trim(text);
+  const std::string_view digits = text.substr(0, text.find_first_not_of("0123456789"));
+  text.remove_prefix(digits.size());
+  return digits;
 }
 
 // Whether each quote that begins ends, as take_unquoted() has it.
@@ -83,7 +102,7 @@ void Transport::set_profile(sdp::Profile profile) {
 
 bool Transport::udp() const {
   const std::string_view lower = lower_transport(protocol);
-  return lower.empty() || same_name(lower, "UDP");
+  return lower.empty() || same_name(lower, "UDP") || same_name(lower, "unicast");
 }
 
 bool Transport::tcp() const {
@@ -132,6 +151,24 @@ std::optional<PortPair> Transport::ports(std::string_view name) const {
   return PortPair{*rtp, *rtcp};
 }
 
+std::optional<PortPair> Transport::ports_in(std::string_view name) const {
+  if (const auto exact = ports(name)) {
+    return exact;
+  }
+  std::string_view text = value(name).value_or("");
+  const auto rtp = number<std::uint16_t>(take_digits(text));
+  if (!rtp || *rtp == 0 || *rtp == 65535) {
+    return std::nullopt;
+  }
+  text = trim(text);
+  std::optional<std::uint16_t> rtcp;
+  if (text.starts_with('-')) {
+    text.remove_prefix(1);
+    rtcp = number<std::uint16_t>(take_digits(text));
+  }
+  return PortPair{*rtp, rtcp.value_or(0) != 0 ? *rtcp : static_cast<std::uint16_t>(*rtp + 1)};
+}
+
 void Transport::set_ports(std::string_view name, PortPair ports) {
   set(name, std::to_string(ports.rtp) + '-' + std::to_string(ports.rtcp));
 }
@@ -155,15 +192,26 @@ Expected<std::vector<Transport>> parse_transports(std::string_view value) {
   }
   std::vector<Transport> transports;
   std::optional<Error> error;
+  enum class Last : std::uint8_t { none, kept, left_out } last = Last::none;
   while (!value.empty()) {
     const std::string_view alternative = trim(take_unquoted(value, ','));
     if (alternative.empty()) {
+      continue;
+    }
+    if (last != Last::none && continues(alternative)) {
+      if (last == Last::left_out) {
+        continue;
+      }
+      if (auto added = add_parameters(transports.back(), alternative); !added) {
+        return tl::unexpected(added.error());
+      }
       continue;
     }
     if (transports.size() == max_transports) {
       return make_error("Transport: more than " + std::to_string(max_transports) + " alternatives");
     }
     auto transport = transport_of(alternative);
+    last = transport ? Last::kept : Last::left_out;
     if (transport) {
       transports.push_back(std::move(*transport));
     } else if (!error) {

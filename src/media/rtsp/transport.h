@@ -4,8 +4,9 @@
 //     RTP/AVP/UDP;unicast;client_port=3456-3457;mode="PLAY",RTP/AVP/TCP;interleaved=0-1
 //
 // Quoted values may hold commas and semicolons; where one does not end, all go. Of a parameter that
-// comes twice the last one holds, as for ffmpeg and live555, and is written alone. Empty alternatives, and those that
-// cannot be read, are left out, as long as one is left. RFC 7826's dest_addr and src_addr are kept like any other
+// comes twice the last one holds, as for ffmpeg and live555, and is written alone. What follows a comma and begins with
+// no protocol is of the alternative before it. Empty alternatives, and those that cannot be read, are left out, as long
+// as one is left; so are parameters without a name. RFC 7826's dest_addr and src_addr are kept like any other
 // parameter.
 // Thread-safety: none needed (values). Cost: control path.
 #pragma once
@@ -41,7 +42,7 @@ struct Transport {
 
   sdp::Profile profile() const;  // of "RTP/AVP" and "RTP/AVP/UDP"; other when it is not RTP
   void set_profile(sdp::Profile profile);
-  bool udp() const;  // the lower transport is UDP or not named, which is UDP for RTP
+  bool udp() const;  // the lower transport is UDP, "unicast" or not named, which is UDP for RTP
   bool tcp() const;
   bool has(std::string_view name) const;                               // names have no case
   std::optional<std::string_view> value(std::string_view name) const;  // without quotes
@@ -52,6 +53,9 @@ struct Transport {
   // "4588-4589", with blanks or without; of a single port, and of "4588-", RTCP's is the next one. Nothing when absent,
   // 0, above 65535 or in another form.
   std::optional<PortPair> ports(std::string_view name) const;
+  // The same, and of another form what players take of it: "5000/2", "5000-0", "5000-70000", "5000-5001-7". RTCP's is
+  // the next one where none can be read.
+  std::optional<PortPair> ports_in(std::string_view name) const;
   void set_ports(std::string_view name, PortPair ports);
   std::optional<std::uint32_t> ssrc() const;  // eight hexadecimal digits at most
   // mode is absent, empty or PLAY, in quotes or not, in any case.

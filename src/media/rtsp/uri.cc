@@ -96,6 +96,9 @@ std::string resolved_uri(std::string_view base, std::string_view reference) {
 
 std::vector<std::string> control_uris(std::string_view base, std::string_view control) {
   std::vector<std::string> uris = {control_uri(base, control), resolved_uri(base, control)};
+  if (control == "*") {
+    uris.push_back(control_uri(base, "/*"));  // ffmpeg's
+  }
   const bool is_relative = uri_parts(control).scheme.empty() && !control.empty() && control != "*";
   const std::size_t query = base.find('?');
   const std::string_view path = base.substr(0, query);
@@ -109,6 +112,42 @@ std::vector<std::string> control_uris(std::string_view base, std::string_view co
 
 bool same_resource(std::string_view a, std::string_view b) {
   return without_slash(uri_parts(a).rest) == without_slash(uri_parts(b).rest);
+}
+
+namespace {
+
+std::string percent_decoded(std::string_view text) {
+  constexpr unsigned escape = 3;  // "%2F"
+  std::string plain;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    const auto octet = text[at] == '%' && text.size() - at >= escape
+                           ? number<std::uint8_t>(text.substr(at + 1, escape - 1), UINT8_MAX, 16)
+                           : std::nullopt;
+    plain += octet ? static_cast<char>(*octet) : text[at];
+    at += octet ? escape - 1 : 0;
+  }
+  return plain;
+}
+
+// What clients may make of a path before they ask for it (RFC 3986 section 6.2.2).
+std::string normal(std::string_view rest) {
+  const std::size_t query = rest.find('?');
+  std::string path;
+  for (std::string_view left = rest.substr(0, query); !left.empty();) {
+    const std::string segment = percent_decoded(take_until(left, '/'));
+    if (segment == "..") {
+      path.resize(path.empty() ? 0 : path.rfind('/'));
+    } else if (!segment.empty() && segment != ".") {
+      path.append("/").append(segment);
+    }
+  }
+  return path + (query == rest.npos ? std::string() : percent_decoded(rest.substr(query)));
+}
+
+}  // namespace
+
+bool alike_resource(std::string_view a, std::string_view b) {
+  return normal(uri_parts(a).rest) == normal(uri_parts(b).rest);
 }
 
 namespace {

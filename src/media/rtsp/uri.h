@@ -21,12 +21,15 @@ std::string control_uri(std::string_view base, std::string_view control);
 // What RFC 3986 section 5.2 makes of it: the base's last segment goes. Some clients do that.
 std::string resolved_uri(std::string_view base, std::string_view reference);
 
-// All that clients make of it: both of these, the control before the base's query, and a control that is a query alone
+// All that clients make of it: both of these, "base/*", the control before the base's query, and a control that is a
+// query alone
 // ("?ctype=video") behind the base's path.
 std::vector<std::string> control_uris(std::string_view base, std::string_view control);
 
 // The same resource: equal behind the authority (hosts have several names), but for one '/' at the end.
 bool same_resource(std::string_view a, std::string_view b);
+// The same where clients rewrite URIs: percent signs, "." and "..", and several '/' for one.
+bool alike_resource(std::string_view a, std::string_view b);
 
 // "host:554" of "rtsp://me:pw@host:554/a"; "" where there is none.
 std::string_view authority_of(std::string_view uri);

@@ -110,24 +110,26 @@ std::optional<SecretText> proper_line(std::string_view line) {
   return std::move(text.append(value));
 }
 
-// Forms of RTP/AVP and RTP/AVPF that servers write: what is below RTP is agreed on in SETUP.
+// Forms of RTP/AVP and RTP/AVPF that servers write, such as "RTP/AVP/UDP", "TCP/RTP/AVP", "RTP//AVP", "RTP-AVP" and
+// "RTP": what is below RTP is agreed on in SETUP.
 std::string_view proper_protocol(std::string_view protocol) {
-  struct Form {
-    std::string_view written, proper;
-  };
-  static constexpr Form forms[] = {
-      {"RTP/AVP/UDP", "RTP/AVP"},   {"RTP/AVP/TCP", "RTP/AVP"},   {"TCP/RTP/AVP", "RTP/AVP"},
-      {"UDP/RTP/AVP", "RTP/AVP"},   {"RTP/UDP/AVP", "RTP/AVP"},   {"RTP/TCP/AVP", "RTP/AVP"},
-      {"RTP", "RTP/AVP"},           {"AVP", "RTP/AVP"},           {"RTP/AVP/", "RTP/AVP"},
-      {"RTP/AVPF/UDP", "RTP/AVPF"}, {"RTP/AVPF/TCP", "RTP/AVPF"}, {"TCP/RTP/AVPF", "RTP/AVPF"},
-      {"UDP/RTP/AVPF", "RTP/AVPF"},
-  };
-  for (const Form& form : forms) {
-    if (same_name(form.written, protocol)) {
-      return form.proper;
+  static constexpr std::array<std::string_view, 6> others = {"RTSP", "IP", "UDP", "TCP", "unicast", "multicast"};
+  bool rtp = false, avp = false, avpf = false;
+  for (std::string_view rest = protocol; !rest.empty();) {
+    const std::size_t size = std::min(rest.size(), rest.find_first_of("/_-,;:.|"));
+    const std::string_view word = rest.substr(0, size);
+    rest.remove_prefix(std::min(rest.size(), size + 1));
+    rtp = rtp || same_name(word, "RTP");
+    avp = avp || same_name(word, "AVP");
+    avpf = avpf || same_name(word, "AVPF");
+    const auto is_it = [word](std::string_view one) { return same_name(one, word); };
+    const bool known = word.empty() || same_name(word, "RTP") || same_name(word, "AVP") || same_name(word, "AVPF") ||
+                       std::ranges::any_of(others, is_it);
+    if (!known) {
+      return protocol;
     }
   }
-  return protocol;
+  return avpf && !avp ? "RTP/AVPF" : rtp || avp ? "RTP/AVP" : protocol;
 }
 
 // "49170/2"; "0" of what is no port.

@@ -112,12 +112,15 @@ TEST(Description, OddLinesAreWrittenInOneWay) {
       {"v=0\na = control : t 1 \na=Control:x\na=control\n", "v=0\na=control:t 1\na=control:x\na=control\n"},
       {"m=audio 0 RTP/AVP 0\n", "m=audio 0 RTP/AVP 0\n"},
       {"v=1\nm =video\t1  RTP/AVP   96\t97 \n", "v=1\nm=video 1 RTP/AVP 96 97\n"},
-      {" M=video 65536 rtp/avp 96\n", "m=video 0 rtp/avp 96\n"},
+      {" M=video 65536 rtp/avp 96\n", "m=video 0 RTP/AVP 96\n"},
       {"m=audio -1353744643 RTP/AVP 8", "m=audio 0 RTP/AVP 8"},
       {"m=audio 5004/ RTP/AVP 8\nm=audio x/2 RTP/AVP\nm=audio 1/y RTP/AVP/UDP 8\n",
        "m=audio 5004 RTP/AVP 8\nm=audio 0 RTP/AVP\nm=audio 1 RTP/AVP 8\n"},
       {"m=audio 0 TCP/RTP/AVPF 8\nm=audio 0 RTP 8\nm=audio 0 udp 8\n",
        "m=audio 0 RTP/AVPF 8\nm=audio 0 RTP/AVP 8\nm=audio 0 udp 8\n"},
+      {"m=audio 0 RTP//AVP,RTP/AVPF 8\nm=audio 0 RTSP_AVPF 8\nm=audio 0 UDP/TLS/RTP/SAVPF 8\nm=audio 0 DTLS/RTP/AVP "
+       "8\n",
+       "m=audio 0 RTP/AVP 8\nm=audio 0 RTP/AVPF 8\nm=audio 0 UDP/TLS/RTP/SAVPF 8\nm=audio 0 DTLS/RTP/AVP 8\n"},
   };
   for (const auto& [text, written] : cases) {
     const Description description = parsed(text);
