@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "base/file.h"
+#include "base/quote.h"
 #include "lookup/line_mistakes.h"
 
 namespace sluice::lookup::acl {
@@ -74,6 +75,18 @@ std::vector<SetEntry> read_entries(Settings& section, SetType type) {
   return entries;
 }
 
+// What of a line is entries: without a comment, as lists of others have it with ';', too, and with no blanks within a
+// range.
+std::string entries_of(std::string_view line) {
+  std::string text(line.substr(0, line.find_first_of("#;")));
+  const auto is_blank = [&](std::size_t at) { return at < text.size() && (text[at] == ' ' || text[at] == '\t'); };
+  for (std::size_t at = text.find('-'); at != std::string::npos; at = text.find('-', at + 1)) {
+    while (is_blank(at + 1)) text.erase(at + 1, 1);
+    for (; at > 0 && is_blank(at - 1); --at) text.erase(at - 1, 1);
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string_view name_of(SetType type) {
@@ -113,20 +126,20 @@ Expected<std::vector<SetEntry>> read_set_file(const std::string& path, SetType t
   if (!text) return tl::unexpected(text.error());
   std::vector<SetEntry> entries;
   LineMistakes mistakes(path);
-  constexpr std::string_view between = " \t\r,";
+  constexpr std::string_view between = " \t\r,", byte_order_mark = "\xEF\xBB\xBF";
   unsigned number = 1;
-  for (std::size_t at = 0; at < text->size(); ++number) {
+  for (std::size_t at = text->starts_with(byte_order_mark) ? byte_order_mark.size() : 0; at < text->size(); ++number) {
     const std::size_t end = std::min(text->find('\n', at), text->size());
-    std::string_view line = std::string_view(*text).substr(at, end - at);
-    line = line.substr(0, line.find('#'));
+    const std::string line = entries_of(std::string_view(*text).substr(at, end - at));
     at = end + 1;
     for (std::size_t first = 0; (first = line.find_first_not_of(between, first)) != std::string_view::npos;) {
       const std::size_t last = std::min(line.find_first_of(between, first), line.size());
-      const auto entry = parse_set_entry(type, line.substr(first, last - first));
+      const std::string_view word = std::string_view(line).substr(first, last - first);
+      const auto entry = parse_set_entry(type, word);
       if (entry) {
         entries.push_back(*entry);
       } else {
-        mistakes.add(number, "\"" + std::string(line.substr(first, last - first)) + "\": " + entry.error().message);
+        mistakes.add(number, "\"" + printable(word) + "\": " + entry.error().message);
       }
       first = last;
     }

@@ -65,6 +65,21 @@ TEST_F(SetFile, HasOneALineOrMore) {
   EXPECT_TRUE(read("")->empty()) << "a set may be empty, and filled later";
 }
 
+// As block lists of others are written.
+TEST_F(SetFile, MayBeWrittenInOtherWays) {
+  const auto some = read(
+      "\xEF\xBB\xBF192.0.2.0/24 ; SBL1\r\n; all of it\r\n10.0.0.1 - 10.0.0.9 , 10.0.0.1- 10.0.0.9\r\n::1\t-\t::2\r\n");
+  ASSERT_TRUE(some) << some.error().message;
+  ASSERT_EQ(some->size(), 4U);
+  EXPECT_EQ((*some)[0].str(), "192.0.2.0/24");
+  EXPECT_EQ((*some)[1].str(), "10.0.0.1-10.0.0.9");
+  EXPECT_EQ((*some)[2], (*some)[1]);
+  EXPECT_EQ((*some)[3].str(), "::1-::2");
+  EXPECT_EQ(read("22 - 23; ssh\n", SetType::ports)->at(0).str(), "22-23");
+  EXPECT_EQ(read("\xff\xfe x").error().message, path_ + ":1: \"??\": '??' is not an IPv4 or IPv6 address\n" + path_ +
+                                                    ":1: \"x\": 'x' is not an IPv4 or IPv6 address");
+}
+
 TEST_F(SetFile, NamesTheLineOfAMistake) {
   const auto wrong = read("192.0.2.1\n192.0.2.1/24\nnobody\n");
   ASSERT_FALSE(wrong);
