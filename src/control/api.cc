@@ -427,7 +427,9 @@ class HttpApi final : public Api {
     });
     post("/api/v1/reopen", [](const auto&, auto& response) {
       AppendedFile::reopen_all();
-      answer_json(response, nlohmann::json{{"done", "logs are written to their paths from now on"}});
+      std::string done = "logs are written to their paths from now on";
+      for (const std::string& trouble : AppendedFile::troubles()) done += "; but " + trouble;
+      answer_json(response, nlohmann::json{{"done", done}});
     });
     post_set("/api/v1/acl/sets/add", &StatsSource::add_to_set);
     post_set("/api/v1/acl/sets/remove", &StatsSource::remove_from_set);
