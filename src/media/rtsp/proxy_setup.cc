@@ -10,7 +10,7 @@ namespace sluice::media::rtsp {
 
 namespace {
 
-constexpr std::size_t max_session_bytes = 256;
+constexpr std::size_t max_session_bytes = 512;
 
 // Whether `value` names that address; nothing named is fine.
 bool names_address(const Transport& transport, std::string_view parameter, const packet::IpAddress& address) {
@@ -347,7 +347,7 @@ Expected<Stream> Proxy::agreed(const std::string& session, const Transport& answ
   const PortPair towards_server = setup.admission.towards_server.value_or(setup.client_ports);
   const auto server_ports = answer.ports_in("server_port");
   if (session.size() > max_session_bytes) {
-    return make_error("its Session is longer than 256 bytes");
+    return make_error("its Session is longer than 512 bytes");
   }
   if (!answer.udp() || answer.has("multicast") || chosen(answer, setup) == nullptr) {
     return make_error("its Transport is none of those it was asked for");

@@ -207,7 +207,7 @@ TEST(ProxySetup, TheServerRefusesThenAgrees) {
 
 TEST(ProxySetup, ServersAnswersThatCannotBeUsed) {
   const std::pair<std::string, std::string_view> cases[] = {
-      {setup_answer(good_answer, "Session: " + std::string(257, 's') + "\r\n"), "Session"},
+      {setup_answer(good_answer, "Session: " + std::string(513, 's') + "\r\n"), "Session"},
       {setup_answer(""), "Transport: it is empty"},
       {setup_answer("RTP/AVP;unicast;client_port=5000-5001"), "no server_port"},
       {setup_answer("RTP/AVP;unicast;client_port=5000-5001;server_port=1000-1001"), "a server_port below 1024"},
