@@ -68,7 +68,8 @@ TEST_F(SetFile, HasOneALineOrMore) {
 // As block lists of others are written.
 TEST_F(SetFile, MayBeWrittenInOtherWays) {
   const auto some = read(
-      "\xEF\xBB\xBF192.0.2.0/24 ; SBL1\r\n; all of it\r\n10.0.0.1 - 10.0.0.9 , 10.0.0.1- 10.0.0.9\r\n::1\t-\t::2\r\n");
+      "\xEF\xBB\xBF"
+      "192.0.2.0/24 ; SBL1\r\n; all of it\r\n10.0.0.1 - 10.0.0.9 , 10.0.0.1- 10.0.0.9\r\n::1\t-\t::2\r\n");
   ASSERT_TRUE(some) << some.error().message;
   ASSERT_EQ(some->size(), 4U);
   EXPECT_EQ((*some)[0].str(), "192.0.2.0/24");
