@@ -1,5 +1,6 @@
 #include <poll.h>
 #include <signal.h>
+#include <stdio_ext.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -55,19 +56,27 @@ class BlockWriter {
       at += length;
     }
     pending_.erase(0, at);
-    return std::fflush(out_) == 0 && !failed_ && !reader_left();
+    return flush() && !reader_left();
   }
   void end() {
+    if (failed_) return;
     write(statistics_);
-    std::fflush(out_);
+    flush();
+  }
+  // Of a file on a full disk: what is of no whole block goes.
+  void keep_whole_blocks() {
+    __fpurge(out_);
+    if (ftruncate(fileno(out_), static_cast<off_t>(whole_)) != 0) return;  // it is no file
   }
   // The reader of a pipe has closed its end, which a write alone would tell, with the next frame.
   bool reader_left() const {
     pollfd end{fileno(out_), 0, 0};
     return poll(&end, 1, 0) > 0 && (end.revents & POLLERR) != 0;
   }
-  bool failed() const { return failed_ || std::ferror(out_) != 0; }
+  bool failed() const { return failed_; }
+  int why() const { return why_; }  // as errno
   std::uint64_t packets() const { return packets_; }
+  std::uint64_t whole_packets() const { return whole_packets_; }  // that are written
   // As the last statistics say.
   std::uint64_t lost() const { return lost_; }
 
@@ -88,13 +97,28 @@ class BlockWriter {
     write(block);
   }
   void write(std::string_view block) {
-    failed_ = failed_ || std::fwrite(block.data(), 1, block.size(), out_) != block.size();
+    if (failed_) return;
+    if (std::fwrite(block.data(), 1, block.size(), out_) != block.size()) note_failure();
+    bytes_ += block.size();
+  }
+  bool flush() {
+    if (!failed_ && std::fflush(out_) != 0) note_failure();
+    if (failed_) return false;
+    whole_ = bytes_;
+    whole_packets_ = packets_;
+    return true;
+  }
+  void note_failure() {
+    why_ = errno;
+    failed_ = true;
   }
 
   std::FILE* const out_;
   std::string pending_, statistics_;
   std::uint64_t packets_ = 0, lost_ = 0;
+  std::uint64_t bytes_ = 0, whole_ = 0, whole_packets_ = 0;
   bool failed_ = false;
+  int why_ = 0;
 };
 
 int fail(const std::string& why, int status) {
@@ -135,8 +159,13 @@ int run(const ApiPlace& api, CaptureOptions options) {
   if (!writer) return streamed ? 0 : fail(streamed.error().message, 1);
   writer->end();
   const bool failed = writer->failed() && !(to_output && writer->reader_left());
+  if (failed && !to_output) writer->keep_whole_blocks();
   if (!to_output && std::fclose(out) != 0) return fail(options.file + ": " + std::strerror(errno), 1);
-  if (failed) return fail((to_output ? "standard output" : options.file) + ": not all could be written", 1);
+  if (failed) {
+    return fail((to_output ? "standard output" : options.file) + ": " + std::strerror(writer->why()) + "; " +
+                    counted_text(writer->whole_packets(), "frame") + " before are written",
+                1);
+  }
   std::fprintf(stderr, "sluice: %s captured, %lu lost: the gateway had no room for them (--buffer)\n",
                counted_text(writer->packets(), "frame").c_str(), writer->lost());
   return streamed ? 0 : fail(streamed.error().message + "; what came before is written", 1);

@@ -133,6 +133,20 @@ def test_a_capture_that_cannot_be_is_refused_and_empties_no_file(network, tmp_pa
     assert path.read_text(encoding="utf-8") == "kept"
 
 
+def test_a_full_disk_leaves_whole_frames(network, tmp_path):
+    """The folder is a full one by a mount that only the command's namespace of mounts has."""
+    small, kept = tmp_path / "small", tmp_path / "kept.pcapng"
+    small.mkdir()
+    command = (f"mount -t tmpfs -o size=64k none {small} && {SLUICE} capture any -w {small}/x icmp; echo status $?; "
+               f"cp {small}/x {kept}")
+    with network.router.spawn(["sh", "-c", command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+        assert wait_until(lambda: network.client.run(f"ping -n -f -c 100 {SERVER4}", check=False) and process.poll() is not None, 20, 0.01)
+        said = process.communicate(timeout=20)[0]
+    written = len(packets(kept.read_bytes()))
+    assert "status 1" in said and f"No space left on device; {written} frames before are written" in said, said
+    assert written > 200
+
+
 def test_captures_are_not_for_everybody(network):
     socket = json.loads(network.gateway.get("/api/v1/socket"))["socket"]
     command = f"curl -s -X POST -d '{{\"target\":\"lan\"}}' http://127.0.0.1:9230/api/v1/capture"
