@@ -58,6 +58,13 @@ const Case cases[] = {
     {"not_conserved", [](Snapshot& s) { s.conserved = false; }, "counters do not add up"},
 };
 
+TEST(Health, ACaptureHasNoLink) {
+  Snapshot snapshot = well();
+  snapshot.ports[0].link_up = false;
+  snapshot.ports[0].device = "net_pcap0,rx_pcap=in.pcap";
+  EXPECT_EQ(ailments(snapshot), "");
+}
+
 TEST(Health, EachCauseIsFoundAloneWithWhatToDo) {
   EXPECT_EQ(ailments(well()), "");
   std::set<std::string_view> tried;
