@@ -195,8 +195,13 @@ void NetlinkMirror::end_stage(int error) {
   ++dumps_;
   ingress_.moved();  // log_martians
   if (options_.verify_interval.count() != 0) {
-    verify_due_ = now + std::max<Clock::duration>(options_.verify_interval, 49 * took);
+    verify_due_ = now + std::max<Clock::duration>(verify_interval(), 49 * took);
   }
+}
+
+NetlinkMirror::Clock::duration NetlinkMirror::verify_interval() const {
+  const Clock::duration interval = options_.verify_interval;
+  return routes_.has_advertised() ? std::min<Clock::duration>(interval, options_.advertised_interval) : interval;
 }
 
 void NetlinkMirror::sweep() {
@@ -342,6 +347,9 @@ void NetlinkMirror::on_route(const Header& header, const RouteMessage& message) 
   const bool dumped = is_dump(header);
   routes_.count_as_found(dumped && dumps_ != 0);
   routes_.add(message, dumped ? RouteShadow::Join::dumped : RouteShadow::join_of(header.flags, family));
+  if (!dumped && message.protocol == RTPROT_RA && verify_due_ != Clock::time_point::max()) {
+    verify_due_ = std::min(verify_due_, Clock::now() + verify_interval());
+  }
   routes_.count_as_found(false);
 }
 

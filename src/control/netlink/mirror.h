@@ -55,6 +55,9 @@ struct MirrorOptions {
   // How often everything is compared with the kernel without an occasion; 0: never. Less often where that took long:
   // a comparison takes 2 % of the time at most.
   std::chrono::seconds verify_interval{60};
+  // The same while there are routes that a router has advertised: the next advertisement changes their lifetime and
+  // preference without a message.
+  std::chrono::milliseconds advertised_interval{5000};
   // Called during start(), every 16,384 messages and at the end of each kind: "routes", how many so far. False: stop.
   std::function<bool(std::string_view what, std::size_t count)> progress;
 };
@@ -145,6 +148,7 @@ class NetlinkMirror : private netlink::Visitor {
   void end_stage(int error);
   void sweep();
   void forget_link(int ifindex);
+  Clock::duration verify_interval() const;
   // Of which port an interface is the twin.
   std::optional<function::PortIndex> twin_port(const netlink::LinkMessage& message) const;
   void set_twin(int ifindex, std::optional<function::PortIndex> port);

@@ -332,6 +332,17 @@ TEST_F(MirrorTest, ATwinThatGoesAndComesBackIsItAgain) {
   EXPECT_EQ(plane_.route("10.0.0.0/24"), "unicast 0");
 }
 
+TEST_F(MirrorTest, LooksOftenAtWhatRoutersAdvertise) {
+  options_.advertised_interval = 50ms;
+  start();
+  const auto resyncs = mirror_->stats().resyncs;
+  change("ip -6 route add default via fe80::9 dev sl-a proto ra expires 1000");
+  settle_until([&] { return mirror_->stats().resyncs > resyncs + 1; });
+  EXPECT_GT(mirror_->stats().resyncs, resyncs + 1);
+  change("ip -6 route del default");
+  settle_until([&] { return mirror_->settled(); });
+}
+
 TEST_F(MirrorTest, SaysWhichTwinIsMissing) {
   options_.twins.push_back({2, "sl-c"});
   auto mirror = NetlinkMirror::open(options_, plane_);

@@ -107,6 +107,7 @@ void RouteShadow::add(const RouteMessage& message, Join join) {
   const Candidate wanted = candidate_of(message);
   auto& [prefix, entry] = *table_of(family).prefixes.try_emplace(message.prefix).first;
   nexthops_.retain(wanted.nexthop_id);
+  has_advertised_ |= message.protocol == RTPROT_RA;
   if (const auto place = find_replaced(entry.candidates, wanted, join, family); place != entry.candidates.end()) {
     nexthops_.release(place->nexthop_id);
     const bool alone = std::next(entry.candidates.begin()) == entry.candidates.end();
@@ -181,7 +182,9 @@ void RouteShadow::pin_local(const packet::IpPrefix& prefix) {
 
 void RouteShadow::begin_dump(int family) {
   ++table_of(family).generation;
-  if (family == 6) forget_expiries();  // the dump names them anew
+  if (family == 4) return;
+  forget_expiries();  // the dump names them anew
+  has_advertised_ = false;
 }
 
 void RouteShadow::end_dump(int family) {

@@ -59,6 +59,8 @@ class RouteShadow {
   // one does, or is renewed. The largest value: none does.
   Clock::time_point next_expiry() const { return next_expiry_; }
   void forget_expiries() { next_expiry_ = Clock::time_point::max(); }
+  // Whether routers have advertised any IPv6 route since the last dump began.
+  bool has_advertised() const { return has_advertised_; }
   // What is told from now on is counted as found by a comparison, or is not.
   void count_as_found(bool found) { counts_as_found_ = found; }
   std::uint64_t found() const { return found_; }
@@ -145,6 +147,7 @@ class RouteShadow {
   std::string last_refusal_;
   std::size_t free_hops_above_ = 4096;
   Clock::time_point next_expiry_ = Clock::time_point::max();
+  bool has_advertised_ = false;
   bool counts_as_found_ = false;
   std::uint64_t found_ = 0;
   packet::IpPrefix last_found_;
