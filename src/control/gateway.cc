@@ -23,6 +23,7 @@
 #include "control/kernel_forwarding.h"
 #include "control/log.h"
 #include "control/netlink/source_rules.h"
+#include "control/rtsp/kernel_rules.h"
 #include "control/rtsp/profile_admission.h"
 #include "control/srtp_notes.h"
 #include "control/stream_demands.h"
@@ -220,7 +221,19 @@ Expected<void> Gateway::open_mirror() {
         "followed for IPv4; for IPv6 drop what should not come by an [acl] rule",
         chain);
   }
+  note_policy_routing();
   return {};
+}
+
+void Gateway::note_policy_routing() const {
+  constexpr std::size_t most_named = 4;
+  function::MediaStreams* const streams = engine_->function().media_streams();
+  const bool has_proxy = streams != nullptr && streams->rtsp() != nullptr;
+  const auto rules = rtsp::find_rules_that_lead_elsewhere(has_proxy ? streams->rtsp()->table : 0);
+  for (std::size_t i = 0; i < std::min(rules.size(), most_named); ++i) {
+    spdlog::warn("kernel: '{}' is not followed by the fast path, which forwards by the table main alone", rules[i]);
+  }
+  if (rules.size() > most_named) spdlog::warn("kernel: nor are {} more such rules", rules.size() - most_named);
 }
 
 Expected<void> Gateway::open_rtsp_proxy() {

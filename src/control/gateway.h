@@ -80,6 +80,7 @@ class Gateway : public StatsSource {
   Expected<engine::NamedSets*> named_sets();
   Expected<function::MediaStreams*> media_streams();
   Expected<void> open_mirror();
+  void note_policy_routing() const;
   Expected<void> open_rtsp_proxy();
   void end_rtsp_proxy();
   engine::TableProgress watch_tables();

@@ -368,8 +368,10 @@ def test_rules_that_the_fast_path_does_not_follow_are_said_at_the_start(fresh):
     for rule in ("table inet fw", "chain inet fw pre { type filter hook prerouting priority raw; }",
                  "rule inet fw pre meta nfproto ipv6 fib saddr . iif oif missing drop"):
         fresh.router.run(["nft", "add", *rule.split()])
+    fresh.router.ip("rule add pref 90 from 10.1.0.0/24 to 10.66.0.0/16 lookup 100")
     fresh.start()
     assert "a rule of nftables table inet fw chain pre checks sources by the way back" in fresh.gateway.log()
+    assert "'ip rule 90: from 10.1.0.0/24 to 10.66.0.0/16 lookup 100' is not followed by the fast path" in fresh.gateway.log()
 
 
 def test_keepalived_with_a_virtual_link_address(network, tmp_path):

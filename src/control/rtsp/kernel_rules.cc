@@ -4,8 +4,13 @@
 #include <linux/rtnetlink.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <sys/time.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+
+#include "control/netlink/request.h"
 
 namespace sluice::control::rtsp {
 namespace {
@@ -133,6 +138,50 @@ std::string KernelRule::str() const {
     default:
       return text + " prohibit";
   }
+}
+
+void each_rule(int fd, int family, const std::function<void(const KernelRule&)>& f) {
+  constexpr std::size_t most_of_an_answer = 65536;
+  fib_rule_hdr wanted{};
+  wanted.family = family == 4 ? AF_INET : AF_INET6;
+  wanted.action = FR_ACT_TO_TBL;
+  netlink::Request request(RTM_GETRULE, NLM_F_DUMP, wanted);
+  const auto bytes = request.bytes();
+  if (send(fd, bytes.data(), bytes.size(), 0) < 0) return;
+  std::vector<std::byte> answer(most_of_an_answer);
+  for (bool done = false; !done;) {
+    const ssize_t got = recv(fd, answer.data(), answer.size(), 0);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return;
+    const NetlinkBytes messages(answer.data(), static_cast<std::size_t>(got));
+    each_netlink_message(messages, [&](const nlmsghdr& head, NetlinkBytes body) {
+      done = head.nlmsg_type == NLMSG_DONE || head.nlmsg_type == NLMSG_ERROR;
+      if (const auto rule = head.nlmsg_type == RTM_NEWRULE ? parse_rule(body) : std::nullopt) f(*rule);
+      return !done;
+    });
+  }
+}
+
+bool leads_elsewhere(const KernelRule& rule, std::uint32_t own_table) {
+  const bool of_others = (rule.conditional && !rule.inverted) || rule.iif == "lo" || !rule.oif.empty();
+  if (of_others || rule.action == FR_ACT_NOP || rule.action == FR_ACT_GOTO) return false;
+  const bool usual = rule.table == RT_TABLE_MAIN || rule.table == RT_TABLE_LOCAL || rule.table == RT_TABLE_DEFAULT;
+  return rule.action != FR_ACT_TO_TBL || (!usual && rule.table != own_table);
+}
+
+std::vector<std::string> find_rules_that_lead_elsewhere(std::uint32_t own_table) {
+  std::vector<std::string> found;
+  const int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
+  if (fd < 0) return found;
+  const timeval patience{2, 0};
+  setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+  for (const int family : {4, 6}) {
+    each_rule(fd, family, [&](const KernelRule& rule) {
+      if (leads_elsewhere(rule, own_table)) found.push_back((family == 4 ? "ip rule " : "ip -6 rule ") + rule.str());
+    });
+  }
+  close(fd);
+  return found;
 }
 
 bool comes_first(const KernelRule& rule, const function::RtspOptions& options, const std::vector<std::string>& twins) {

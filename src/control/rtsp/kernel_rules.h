@@ -1,9 +1,10 @@
 // Rules of the kernel's routing (`ip rule`), as far as they may come before those of the proxy.
 //
-// Pure: bytes of rtnetlink in (linux/fib_rules.h), sentences out. Any bytes are safe to read. Thread-safety: no state.
+// Bytes of rtnetlink in (linux/fib_rules.h), sentences out. Any bytes are safe to read. Thread-safety: no state.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -36,6 +37,17 @@ struct KernelRule {
 
 // What follows the header of an RTM_NEWRULE; nothing: cut short, or of another family.
 std::optional<KernelRule> parse_rule(NetlinkBytes body);
+
+// Calls f with each rule of the family, in the kernel's order; of a dump that fails, with some. `fd`: a blocking socket
+// of rtnetlink that nothing else waits on.
+void each_rule(int fd, int family, const std::function<void(const KernelRule&)>& f);
+
+// Whether frames that the host forwards may leave by it in another way than its main table says. What rules say of
+// marks, users and VRFs is not known of a frame, and passed over, but where they are inverted.
+bool leads_elsewhere(const KernelRule& rule, std::uint32_t own_table);
+
+// Those rules of the calling thread's network namespace, each as `ip rule` says it, behind "ip" or "ip -6".
+std::vector<std::string> find_rules_that_lead_elsewhere(std::uint32_t own_table);
 
 // Whether it takes frames of the proxy's before the proxy's own rules: those that come in by one of `twins`, to or from
 // servers. Of one that is inverted it is said without a closer look.

@@ -8,6 +8,8 @@
 
 #include <cstring>
 
+#include "../tests/support/net_namespace.h"
+
 namespace sluice::control::rtsp {
 namespace {
 
@@ -121,6 +123,28 @@ TEST(KernelRules, are_read_and_said) {
   }
   EXPECT_FALSE(parse_rule({bytes.data(), sizeof head - 1}));
   EXPECT_FALSE(parse_rule({bytes.data(), sizeof head})) << "a prefix of no address";
+}
+
+// What the fast path does not follow is named at the start.
+TEST(KernelRules, ThatLeadElsewhere) {
+  if (!test::NetNamespace::permitted()) GTEST_SKIP() << test::NetNamespace::skip_line;
+  test::NetNamespace space;
+  const auto inside = space.enter();
+  using Rules = std::vector<std::string>;
+  if (space.run("ip rule add pref 90 from 10.1.0.0/24 lookup 100 2> /dev/null") != 0) {
+    GTEST_SKIP() << "needs a kernel with rules for routing";
+  }
+  ASSERT_EQ(
+      space.run("ip rule add pref 80 lookup main && ip rule add pref 91 iif lo lookup 100 && "
+                "ip rule add pref 92 oif lo lookup 100 && ip rule add pref 93 fwmark 1 lookup 100 && "
+                "ip rule add pref 94 not fwmark 2 lookup 51820 && ip rule add pref 95 to 10.9.0.0/24 blackhole && "
+                "ip rule add pref 96 iif sl-lan lookup 1554 && ip -6 rule add pref 97 to 2001:db8::/32 prohibit"),
+      0);
+  EXPECT_EQ(
+      find_rules_that_lead_elsewhere(1554),
+      (Rules{"ip rule 90: from 10.1.0.0/24 lookup 100", "ip rule 94: not from all lookup 51820",
+             "ip rule 95: from all to 10.9.0.0/24 blackhole", "ip -6 rule 97: from all to 2001:db8::/32 prohibit"}));
+  EXPECT_EQ(find_rules_that_lead_elsewhere(0).size(), 5U);
 }
 
 }  // namespace

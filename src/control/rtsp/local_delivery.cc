@@ -22,7 +22,6 @@ namespace {
 
 constexpr unsigned most_left_over = 65536;
 constexpr unsigned looks_to_be_well = 10;
-constexpr std::size_t most_of_an_answer = 65536;
 
 using netlink::ask;
 using netlink::Request;
@@ -65,26 +64,6 @@ int add_rule(int fd, const function::RtspOptions& options, const std::string& tw
     request.attribute(to_server ? FRA_DST : FRA_SRC, servers.address.bytes.data(), servers.address.bits() / 8);
   }
   return ask(fd, request);
-}
-
-// Calls f with each rule of the family, in the kernel's order; of a dump that fails, with some.
-template <typename F>
-void each_rule(int fd, int family, const F& f) {
-  Request request(RTM_GETRULE, NLM_F_DUMP, rule_header(family));
-  const auto bytes = request.bytes();
-  if (send(fd, bytes.data(), bytes.size(), 0) < 0) return;
-  std::vector<std::byte> answer(most_of_an_answer);
-  for (bool done = false; !done;) {
-    const ssize_t got = recv(fd, answer.data(), answer.size(), 0);
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) return;
-    const NetlinkBytes messages(answer.data(), static_cast<std::size_t>(got));
-    each_netlink_message(messages, [&](const nlmsghdr& head, NetlinkBytes body) {
-      done = head.nlmsg_type == NLMSG_DONE || head.nlmsg_type == NLMSG_ERROR;
-      if (const auto rule = head.nlmsg_type == RTM_NEWRULE ? parse_rule(body) : std::nullopt) f(*rule);
-      return !done;
-    });
-  }
 }
 
 std::string why(int error) {
