@@ -98,12 +98,12 @@ Expected<void> check_owner(const ListenAddress& named_by, const std::string& soc
 
 Expected<std::string> ApiClient::get(const std::string& path) const {
   const Place place{address_, socket_};
-  if (const auto running = probe(place); !running) return running;
+  if (auto running = probe(place); !running) return running;
   return read(place, client(place, read_timeout).Get(path));
 }
 
 Expected<std::string> ApiClient::find_socket() const {
-  const auto answer = probe({address_, {}});
+  auto answer = probe({address_, {}});
   if (!answer) return answer;
   const auto told = nlohmann::json::parse(*answer, nullptr, false);
   const std::string socket = told.is_object() ? told.value("socket", "") : "";
@@ -118,14 +118,14 @@ Expected<std::string> ApiClient::changes_go_to() const {
 }
 
 Expected<std::string> ApiClient::post(const std::string& path, const std::string& body) const {
-  const auto socket = changes_go_to();
+  auto socket = changes_go_to();
   if (!socket) return socket;
   const Place place{address_, *socket};
-  if (const auto running = probe(place); !running) return running;
+  if (auto running = probe(place); !running) return running;
   httplib::Client to = client(place, change_timeout);
   auto answer = std::async(std::launch::async, [&] { return to.Post(path, body, "application/toml"); });
   while (answer.wait_for(between_probes) != std::future_status::ready) {
-    if (const auto running = probe(place); !running && answer.wait_for(between_probes) != std::future_status::ready) {
+    if (auto running = probe(place); !running && answer.wait_for(between_probes) != std::future_status::ready) {
       to.stop();
       answer.wait();
       return make_error("while it made the change: " + running.error().message);
@@ -136,7 +136,7 @@ Expected<std::string> ApiClient::post(const std::string& path, const std::string
 
 Expected<void> ApiClient::stream(const std::string& path, const std::string& body,
                                  const std::function<bool(std::string_view)>& take) const {
-  const auto socket = changes_go_to();
+  auto socket = changes_go_to();
   if (!socket) return tl::unexpected(socket.error());
   const Place place{address_, *socket};
   if (const auto running = probe(place); !running) return tl::unexpected(running.error());

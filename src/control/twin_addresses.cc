@@ -33,7 +33,7 @@ int change(int fd, bool add, const std::string& twin, const port::InterfaceAddre
 }
 
 std::string why(int error, const std::string& twin, const port::InterfaceAddress& address) {
-  const std::string no_ipv6 = "IPv6 is off on it: sysctl net.ipv6.conf." + twin + ".disable_ipv6=0";
+  std::string no_ipv6 = "IPv6 is off on it: sysctl net.ipv6.conf." + twin + ".disable_ipv6=0";
   switch (error) {
     case EACCES:
       if (address.address.family == 6) return no_ipv6;

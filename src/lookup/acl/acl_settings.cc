@@ -72,7 +72,7 @@ Action read_action(Settings& rule, const ActionLimits& limits) {
 }
 
 std::string read_name(Settings& section, const RuleBook& book) {
-  const std::string name = section.text("name", "");
+  std::string name = section.text("name", "");
   if (!section.has("name")) return name;
   if (!is_good_name(name)) {
     section.error("name", "allowed is " + std::string(good_name_text));
@@ -83,7 +83,7 @@ std::string read_name(Settings& section, const RuleBook& book) {
 }
 
 std::string read_comment(Settings& section) {
-  const std::string comment = section.text("comment", "");
+  std::string comment = section.text("comment", "");
   const auto is_control = [](char c) { return static_cast<unsigned char>(c) < ' ' || c == 0x7f; };
   if (comment.size() > longest_comment || std::any_of(comment.begin(), comment.end(), is_control)) {
     section.error("comment", "allowed is one line of up to " + std::to_string(longest_comment) + " bytes");
