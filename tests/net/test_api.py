@@ -8,6 +8,7 @@ import stat
 import time
 import urllib.error
 import urllib.request
+from socket import create_connection
 
 import pytest
 
@@ -73,6 +74,18 @@ def test_an_ordinary_user_reads_and_does_not_stop_it(lab, tmp_path):
     assert "stopping" in gateway.control("stop")
     assert gateway.process.wait(10) == 0
     assert not socket.exists() and "api: POST /api/v1/stop by uid 0, process " in gateway.log()
+
+
+def test_who_holds_all_connections_by_tcp_keeps_nobody_from_changes(lab, tmp_path):
+    host = lab.host("router")
+    gateway = started(host, tmp_path, quick())
+    address, port = gateway.api.rsplit(":", 1)
+    held = host.inside(lambda: [create_connection((address, int(port))) for _ in range(200)])
+    began = time.monotonic()
+    assert "stopping" in gateway.control("stop")
+    assert time.monotonic() - began < 2.5
+    for connection in held:
+        connection.close()
 
 
 def test_a_group_may_change_it(lab, tmp_path):

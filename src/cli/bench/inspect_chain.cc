@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <limits>
 #include <set>
 
 #include "cli/bench/acl_sets.h"
@@ -177,7 +178,11 @@ function::InspectOptions inspect_options(const InspectRules& rules, const ChainC
   flow::StreamSettings& streams = options.inspection.conversations.streams;
   streams.drop_conflicts = true;  // as a gateway that forwards, this and the next
   streams.drop_without_room = one.drop_on_overload;
-  if (!one.bounded) options.budget = std::chrono::hours(1);
+  if (!one.bounded) {
+    options.budget = std::chrono::hours(1);
+    options.inspection.budget =
+        std::numeric_limits<std::uint32_t>::max();  // keys lead to more candidates than patterns
+  }
   if (!one.converses()) return options;
   // All lanes' conversations are kept at once: those that are over stay until their timeout, or the next of their
   // ports.
