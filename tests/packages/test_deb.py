@@ -85,9 +85,9 @@ def readme():
 
 
 def router(driver="net_af_packet", extra=""):
-    """The sample configuration, with its addresses."""
+    """The sample configuration."""
     text = (ROOT / "packaging" / "sluice.toml").read_text(encoding="utf-8")
-    return text.replace("# address", "address").replace("net_af_packet", driver) + extra
+    return text.replace("net_af_packet", driver) + extra
 
 
 def test_lintian_has_no_errors(package):
@@ -160,6 +160,7 @@ def test_the_service_carries_tcp_under_its_restrictions(hosts, driver, extra):
 
 def test_members_of_the_group_may_change_it_and_others_may_only_read(hosts):
     hosts.booted.start(router())
+    assert hosts.booted.run("sh", "-c", "stat --format='%U %G %a' /run/sluice/*.sock") == "root sluice 660\n"
     group = hosts.booted.run("getent", "group", "sluice").split(":")[2]
     nobody = ["setpriv", "--reuid=65534", "--regid=65534"]
     assert "in force" in hosts.booted.run(*nobody, f"--groups={group}", "sluice", "ctl", "reload")
