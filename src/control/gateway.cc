@@ -15,6 +15,7 @@
 
 #include "base/appended_file.h"
 #include "base/machine.h"
+#include "base/units.h"
 #include "control/busy_cores.h"
 #include "control/conversation_notes.h"
 #include "control/function_maker.h"
@@ -157,6 +158,13 @@ Expected<void> Gateway::address_twins() {
   return {};
 }
 
+void Gateway::address_again(std::size_t port) {
+  const std::string& twin = engine_->host_path().twin_names()[port];
+  if (const std::size_t count = twin_addresses_.restore(twin); count != 0) {
+    spdlog::info("kernel: {} put back on {}", counted_text(count, "address"), twin);
+  }
+}
+
 Expected<void> Gateway::open_admission() {
   std::vector<std::string> notes;
   const std::string device = engine_->gpu() != nullptr ? engine_->gpu()->info().name : "cpu";
@@ -201,6 +209,7 @@ Expected<void> Gateway::open_mirror() {
   options.progress = [this](std::string_view what, std::size_t count) {
     return watch_tables()("kernel: " + std::string(what), count, 0);
   };
+  options.gets_ipv6 = [this](function::PortIndex port) { address_again(port); };
   auto mirror = NetlinkMirror::open(std::move(options), routing_->table());
   if (!mirror) {
     return tl::unexpected(mirror.error());
@@ -414,18 +423,37 @@ void Gateway::look_at_twins() {
   std::vector<HostLog::Twin> twins;
   const engine::HostPath& path = engine_->host_path();
   std::vector<bool> unaddressed(path.twin_names().size());
+  std::vector<std::vector<std::string>> missing(unaddressed.size());
   for (std::size_t i = 0; i < unaddressed.size(); ++i) {
     // In this order: one that is deleted between the two is not taken for one that is down.
     const bool down = path.twin_down(i);
     if (const auto interface = path.twin_interface(i)) {
       // Only a router's twins are to be reached.
       unaddressed[i] = mirror_ && !config_.engine.ports[i].unnumbered && !is_addressed(*interface);
+      missing[i] = missing_addresses(*interface, twin_addresses_.wanted(path.twin_names()[i]));
       twins.push_back({config_.engine.ports[i].name, path.twin_names()[i], down, unaddressed[i]});
     }
   }
   host_log_.look(twins);
   const std::lock_guard lock(mirror_stats_mutex_);
   twins_unaddressed_ = std::move(unaddressed);
+  addresses_missing_ = std::move(missing);
+}
+
+// Of ports with a twin the mirror tells the router, when the twin has followed.
+void Gateway::look_at_mtus() {
+  std::vector<HostLog::Mtu> mtus;
+  for (std::size_t i = 0; i < config_.engine.ports.size(); ++i) {
+    const port::PortOptions& port = config_.engine.ports[i];
+    const std::string interface = engine_->port(i).kernel_interface();
+    if (interface.empty()) continue;
+    const unsigned carried = engine_->port(i).carried_mtu();
+    mtus.push_back({port.name, interface, port.mtu, carried});
+    const bool is_mirrored = mirror_ && !engine_->host_path().twin_names()[i].empty();
+    if (routing_ == nullptr || is_mirrored || carried == 0) continue;
+    routing_->table().set_link(static_cast<function::PortIndex>(i), true, std::min(port.mtu, carried));
+  }
+  host_log_.look(mtus);
 }
 
 void Gateway::look_at_drops() {
@@ -499,6 +527,7 @@ void Gateway::tick(std::chrono::steady_clock::time_point now) {
   if (now >= next_look_at_host_) {
     next_look_at_host_ = now + between_looks_at_host;
     look_at_twins();
+    look_at_mtus();
     look_at_drops();
     if (mirror_) {
       look_at_forwarding();
@@ -553,6 +582,7 @@ Snapshot Gateway::snapshot() {
     }
     for (std::size_t i = 0; i < std::min(snapshot.ports.size(), twins_unaddressed_.size()); ++i) {
       snapshot.ports[i].twin_unaddressed = twins_unaddressed_[i];
+      snapshot.ports[i].addresses_missing = addresses_missing_[i];
     }
   }
   if (admission_) add_figures(admission_->state(), snapshot.figures);

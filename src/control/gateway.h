@@ -76,6 +76,7 @@ class Gateway : public StatsSource {
   Expected<std::string> reload_now();
   Expected<void> open_engine(engine::Function& checked);
   Expected<void> address_twins();
+  void address_again(std::size_t port);
   Expected<void> open_admission();
   Expected<engine::NamedSets*> named_sets();
   Expected<function::MediaStreams*> media_streams();
@@ -90,6 +91,7 @@ class Gateway : public StatsSource {
   void look_at_device();
   void look_at_mirror();
   void look_at_twins();
+  void look_at_mtus();
   void look_at_drops();
   void look_at_forwarding();
   void tidy_streams(std::chrono::steady_clock::time_point now);
@@ -110,8 +112,8 @@ class Gateway : public StatsSource {
   MirrorLog mirror_log_;
   HostLog host_log_;
   DropWatch drop_watch_;
-  std::uint64_t other_hosts_ = 0;                // frames dropped as for another link address, as of the last look
-  TwinAddresses twin_addresses_;                 // the thread's that reloads
+  std::uint64_t other_hosts_ = 0;  // frames dropped as for another link address, as of the last look
+  TwinAddresses twin_addresses_;
   std::mutex rtsp_figures_mutex_;                // of both
   std::unique_ptr<rtsp::RtspProxy> rtsp_proxy_;  // null: there is to be none, or it has ended
   std::vector<FigureSnapshot> rtsp_figures_;     // as it ended
@@ -135,8 +137,9 @@ class Gateway : public StatsSource {
   std::vector<packet::Reason> nearly_all_dropped_;  // by port, as of the last look
   ForwardingOff forwarding_off_;                    // as of the last look, for them too
   std::vector<bool> twins_unaddressed_;             // by port, likewise
-  std::vector<bool> link_up_;                       // by port, as of the last tick
-  std::vector<bool> deleted_;                       // the interface under it; by port
+  std::vector<std::vector<std::string>> addresses_missing_;
+  std::vector<bool> link_up_;  // by port, as of the last tick
+  std::vector<bool> deleted_;  // the interface under it; by port
   std::vector<std::string> mirrored_twins_;
   std::chrono::steady_clock::time_point next_look_at_host_, next_tidying_, next_refused_raise_, next_status_;
 };

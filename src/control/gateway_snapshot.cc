@@ -141,6 +141,7 @@ PortSnapshot port_of(engine::Engine& engine, const engine::EngineStats::Port& po
   one.twin = described.twin;
   one.mac = engine.port_table()[index].mac.str();
   one.mtu = described.mtu;
+  one.interface_mtu = engine.port(index).carried_mtu();
   one.link_up = port.device.link_up;
   one.interface_deleted = engine.port(index).interface_deleted();
   one.twin_deleted = engine.host_path().twin_deleted(index);

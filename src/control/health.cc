@@ -55,6 +55,26 @@ void twin_unaddressed(const Snapshot& snapshot, Findings& found) {
   });
 }
 
+void addresses_missing(const Snapshot& snapshot, Findings& found) {
+  each_port(snapshot, [&](const PortSnapshot& port, const std::string& name) {
+    if (port.addresses_missing.empty() || port.twin_down || port.twin_deleted) return;
+    std::string all;
+    for (const std::string& address : port.addresses_missing) all += (all.empty() ? "" : ", ") + address;
+    found.add(name + "its twin " + port.twin + " has lost " + all + " of the configuration",
+              "sluice ctl reload puts it back");
+  });
+}
+
+void mtu_lowered(const Snapshot& snapshot, Findings& found) {
+  each_port(snapshot, [&](const PortSnapshot& port, const std::string& name) {
+    if (port.interface_mtu == 0 || port.interface_mtu >= port.mtu || port.interface_deleted) return;
+    const std::string now = std::to_string(port.interface_mtu), wanted = std::to_string(port.mtu);
+    found.add(name + "the MTU of its interface is " + now + ", smaller than the port's " + wanted,
+              "ip link set " + port::device_argument(port.device, "iface") + " mtu " + wanted + ", or mtu = " + now +
+                  " of the port");
+  });
+}
+
 void drops_nearly_all(const Snapshot& snapshot, Findings& found) {
   for (const PortSnapshot& port : snapshot.ports) {
     if (const std::string drops = drop_ailment(port); !drops.empty())
@@ -90,6 +110,8 @@ constexpr HealthCheck checks[] = {
     {"twin_unaddressed",
      "the twin of a router's port has no address that others can reach: nothing is routed to or from its network",
      twin_unaddressed},
+    {"addresses_missing", "the twin of a port has lost an address of the configuration", addresses_missing},
+    {"mtu_lowered", "the interface under a port carries less than the port's mtu", mtu_lowered},
     {"drops_nearly_all", "nearly all that a port has received for some seconds was dropped for one reason",
      drops_nearly_all},
     {"forwarding_off", "the kernel's forwarding is switched off, which answers what the fast path does not",

@@ -48,6 +48,15 @@ const Case cases[] = {
      "port left: its twin twin0 has no address (address = [...] of the port, ip addr add ... dev twin0, or unnumbered "
      "= "
      "true)"},
+    {"addresses_missing",
+     [](Snapshot& s) {
+       s.ports[0].addresses_missing = {"10.0.0.1/24", "2001:db8::1/64"};
+     },
+     "port left: its twin twin0 has lost 10.0.0.1/24, 2001:db8::1/64 of the configuration (sluice ctl reload puts it "
+     "back)"},
+    {"mtu_lowered", [](Snapshot& s) { s.ports[0].interface_mtu = 1300; },
+     "port left: the MTU of its interface is 1300, smaller than the port's 1500 (ip link set veth0 mtu 1500, or mtu = "
+     "1300 of the port)"},
     {"drops_nearly_all", [](Snapshot& s) { s.ports[0].drops_nearly_all_as = "other_host"; },
      "port left: drops nearly everything that it receives as other_host (sluice capture drops shows them)"},
     {"forwarding_off", [](Snapshot& s) { s.forwarding_off = "IPv4 forwarding is off on a (sysctl -w x=1)"; },

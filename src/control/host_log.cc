@@ -32,6 +32,21 @@ void HostLog::look_for_address(const Twin& twin) {
   }
 }
 
+void HostLog::look(const std::vector<Mtu>& mtus) {
+  for (const Mtu& one : mtus) {
+    const auto known = lowered_.find(one.port);
+    if (one.carried == 0 || one.carried >= one.wanted) {
+      if (known == lowered_.end()) continue;
+      lowered_.erase(known);
+      if (one.carried != 0) spdlog::info("port {}: the MTU of {} is {} again", one.port, one.interface, one.carried);
+    } else if (known == lowered_.end() || known->second != one.carried) {
+      lowered_[one.port] = one.carried;
+      spdlog::warn("port {}: the MTU of {} is {} now, smaller than the port's {}: longer packets do not pass there",
+                   one.port, one.interface, one.carried, one.wanted);
+    }
+  }
+}
+
 void HostLog::look(const ForwardingOff& off) {
   if (off.what == forwarding_off_) {
     return;

@@ -48,6 +48,19 @@ TEST_F(HostLogTest, ATwinWithoutAnAddressIsSaidAfterAWhile) {
   EXPECT_EQ(after(addressed), "info port lan: its twin sl-lan has an address\n");
 }
 
+TEST_F(HostLogTest, ALowerMtuIsSaidOnceAndOnceThatItIsBack) {
+  using Mtus = std::vector<HostLog::Mtu>;
+  const std::string lowered =
+      "warning port lan: the MTU of eth1 is 1300 now, smaller than the port's 1500: longer packets do not pass there\n";
+  EXPECT_EQ(after(Mtus{{"lan", "eth1", 1500, 9000}}), "");
+  EXPECT_EQ(after(Mtus{{"lan", "eth1", 1500, 1300}}), lowered);
+  EXPECT_EQ(after(Mtus{{"lan", "eth1", 1500, 1300}}), "");
+  EXPECT_NE(after(Mtus{{"lan", "eth1", 1500, 1200}}), "");
+  EXPECT_EQ(after(Mtus{{"lan", "eth1", 1500, 1500}}), "info port lan: the MTU of eth1 is 1500 again\n");
+  EXPECT_EQ(after(Mtus{{"lan", "eth1", 1500, 1300}}), lowered);
+  EXPECT_EQ(after(Mtus{{"lan", "eth1", 1500, 0}}), "") << "what was deleted is not back";
+}
+
 TEST_F(HostLogTest, ForwardingIsSaidWhenItChanges) {
   const ForwardingOff one{"IPv4 forwarding is off on sl-a", "net.ipv4.conf.sl-a.forwarding=1"};
   const ForwardingOff both{"IPv4 forwarding is off on sl-a, sl-b", "net.ipv4.ip_forward=1"};

@@ -37,6 +37,7 @@ struct PortSnapshot {
   std::uint32_t index = 0;
   std::string name, device, twin, mac;
   std::uint32_t mtu = 0;
+  std::uint32_t interface_mtu = 0;  // of the kernel interface under it, now; 0: there is none
   bool link_up = false;
   // The interface under the port, or its twin, was deleted: until a restart nothing passes there.
   bool interface_deleted = false, twin_deleted = false;
@@ -54,6 +55,7 @@ struct PortSnapshot {
   bool arrival_unseen = false;  // how long frames wait to be received is not known (port/virtual_device.h)
   // A router's twin that others are to reach, and that has no address but its link's own.
   bool twin_unaddressed = false;
+  std::vector<std::string> addresses_missing;  // of the configuration, that its twin does not have
 };
 
 struct DropSnapshot {

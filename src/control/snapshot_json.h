@@ -17,7 +17,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(PortSnapshot, index, name, devic
                                                 interface_deleted, twin_deleted, drops_nearly_all_as, twin_down,
                                                 rx_frames, rx_bytes, tx_frames, tx_bytes, missed, rx_errors, tx_errors,
                                                 to_host_lost, from_host_lost, checksums_finished, cut_up,
-                                                arrival_unseen, twin_unaddressed)
+                                                arrival_unseen, twin_unaddressed, interface_mtu, addresses_missing)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(DropSnapshot, reason, text, frames)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(IcmpErrorSnapshot, reason, frames)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(FigureSnapshot, name, text, value, counts)

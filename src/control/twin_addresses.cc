@@ -7,15 +7,26 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <memory>
+#include <mutex>
 
 #include "control/netlink/request.h"
 
 namespace sluice::control {
 namespace {
+
+struct RequestSocket {
+  RequestSocket() = default;
+  ~RequestSocket() {
+    if (fd >= 0) close(fd);
+  }
+  RequestSocket(const RequestSocket&) = delete;
+  RequestSocket& operator=(const RequestSocket&) = delete;
+  const int fd = ::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);  // below 0: errno says why
+};
 
 // 0, or errno.
 int change(int fd, bool add, const std::string& twin, const port::InterfaceAddress& address) {
@@ -23,6 +34,7 @@ int change(int fd, bool add, const std::string& twin, const port::InterfaceAddre
   body.ifa_family = address.address.family == 4 ? AF_INET : AF_INET6;
   body.ifa_prefixlen = address.length;
   body.ifa_scope = RT_SCOPE_UNIVERSE;
+  body.ifa_flags = address.address.family == 6 ? IFA_F_NODAD : 0;
   body.ifa_index = if_nametoindex(twin.c_str());
   if (body.ifa_index == 0) return ENODEV;
   netlink::Request request(add ? RTM_NEWADDR : RTM_DELADDR, add ? NLM_F_CREATE | NLM_F_EXCL : 0, body);
@@ -71,17 +83,17 @@ Expected<std::string> TwinAddresses::apply(std::span<const port::PortOptions> po
   for (const port::PortOptions& port : ports) {
     for (const port::InterfaceAddress& address : port.addresses) wanted.emplace(port.twin, address);
   }
+  const std::lock_guard lock(mutex_);
   if (wanted.empty() && ours_.empty()) return std::string();
-  const int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
+  const RequestSocket asking;
+  const int fd = asking.fd;
   if (fd < 0) return make_error(std::string("cannot open a netlink socket: ") + std::strerror(errno));
-  const std::unique_ptr<const int, void (*)(const int*)> closed(&fd, [](const int* open) { close(*open); });
   std::size_t added = 0;
   std::size_t removed = 0;
   for (const port::PortOptions& port : ports) {
     for (const port::InterfaceAddress& address : port.addresses) {
-      if (ours_.contains({port.twin, address})) continue;
       const int error = change(fd, true, port.twin, address);
-      if (error == EEXIST) continue;
+      if (error == EEXIST || (error != 0 && ours_.contains({port.twin, address}))) continue;
       if (error != 0) {
         return make_error("[[port]] '" + port.name + "': address = \"" + address.str() + "\": cannot be put on " +
                           port.twin + ": " + why(error, port.twin, address));
@@ -99,7 +111,53 @@ Expected<std::string> TwinAddresses::apply(std::span<const port::PortOptions> po
     removed += change(fd, false, one->first, one->second) == 0 ? 1 : 0;
     one = ours_.erase(one);
   }
+  wanted_ = std::move(wanted);
   return changed_text(added, removed);
+}
+
+std::size_t TwinAddresses::restore(const std::string& twin) {
+  const std::lock_guard lock(mutex_);
+  if (std::ranges::none_of(wanted_, [&](const auto& one) { return one.first == twin; })) return 0;
+  const RequestSocket asking;
+  std::size_t restored = 0;
+  for (const auto& [of, address] : wanted_) {
+    if (of != twin || asking.fd < 0 || change(asking.fd, true, twin, address) != 0) continue;
+    ours_.emplace(of, address);
+    ++restored;
+  }
+  return restored;
+}
+
+std::vector<port::InterfaceAddress> TwinAddresses::wanted(const std::string& twin) {
+  const std::lock_guard lock(mutex_);
+  std::vector<port::InterfaceAddress> of_twin;
+  for (const auto& [of, address] : wanted_) {
+    if (of == twin) of_twin.push_back(address);
+  }
+  return of_twin;
+}
+
+std::vector<std::string> missing_addresses(const std::string& interface,
+                                           std::span<const port::InterfaceAddress> wanted) {
+  ifaddrs* all = nullptr;
+  if (wanted.empty() || getifaddrs(&all) != 0) return {};
+  const auto is_of = [](const sockaddr* has, const packet::IpAddress& address) {
+    if (has == nullptr || has->sa_family != (address.family == 4 ? AF_INET : AF_INET6)) return false;
+    const void* const bytes = address.family == 4
+                                  ? static_cast<const void*>(&reinterpret_cast<const sockaddr_in*>(has)->sin_addr)
+                                  : &reinterpret_cast<const sockaddr_in6*>(has)->sin6_addr;
+    return std::memcmp(bytes, address.bytes.data(), address.bits() / 8) == 0;
+  };
+  std::vector<std::string> missing;
+  for (const port::InterfaceAddress& address : wanted) {
+    bool found = false;
+    for (const ifaddrs* one = all; one != nullptr && !found; one = one->ifa_next) {
+      found = interface == one->ifa_name && is_of(one->ifa_addr, address.address);
+    }
+    if (!found) missing.push_back(address.str());
+  }
+  freeifaddrs(all);
+  return missing;
 }
 
 bool is_addressed(const std::string& interface) {

@@ -5,6 +5,7 @@
 #include <rte_ring.h>
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 
@@ -70,6 +71,7 @@ Expected<std::unique_ptr<HostPath>> HostPath::create(const std::vector<std::uniq
   path->counters_ = std::vector<Counters>(ports.size());
   for (std::size_t i = 0; i < ports.size(); ++i) {
     path->ports_.push_back(ports[i].get());
+    path->mtu_.push_back(ports[i]->options().mtu);
     HostPort& host_port = path->host_ports_[i];
     host_port.host_bell = &path->bell_;
     const port::PortOptions& options = ports[i]->options();
@@ -187,7 +189,20 @@ void HostPath::show_links() {
     if (up != carrier_[port] && twins_[port]->set_carrier(up)) {
       carrier_[port] = up;
     }
+    show_mtu(port);
   }
+}
+
+// Somebody may lower the MTU of the interface under a port. The kernel and the router then have to know it, or frames
+// that it refuses would vanish without a "too big" for their sender. A twin that has less by somebody's will keeps it.
+void HostPath::show_mtu(std::size_t port) {
+  const unsigned wanted = ports_[port]->options().mtu;
+  const unsigned carried = ports_[port]->carried_mtu();
+  const unsigned now = carried == 0 ? wanted : std::min(wanted, carried);
+  if (now == mtu_[port]) return;
+  const unsigned shown = twins_[port]->mtu();
+  if ((shown == mtu_[port] || shown > now) && !twins_[port]->set_mtu(now)) return;
+  mtu_[port] = now;
 }
 
 unsigned HostPath::to_host(std::size_t port) {

@@ -29,7 +29,8 @@ struct HostLosses {
 
 class HostPath {
  public:
-  // `ports` must outlive the host path: each twin shows the link of its port. `forwards`: the kernel is kept away from
+  // `ports` must outlive the host path: each twin shows the link of its port, and has no
+  // larger MTU than the interface under it. `forwards`: the kernel is kept away from
   // interfaces that ports are of (port/host_isolation.h), with a twin or without.
   static Expected<std::unique_ptr<HostPath>> create(const std::vector<std::unique_ptr<port::Port>>& ports,
                                                     unsigned frame_bytes, bool forwards);
@@ -62,6 +63,7 @@ class HostPath {
   unsigned to_host(std::size_t port);
   unsigned from_host(std::size_t port);
   void show_links();
+  void show_mtu(std::size_t port);
   void give_up(std::size_t port, const Error& why);
 
   struct Counters {
@@ -72,6 +74,7 @@ class HostPath {
   std::vector<bool> starved_;                        // no free frame for what the kernel sends out of the twin; by port
   std::vector<const port::Port*> ports_;
   std::vector<bool> carrier_;  // as the twins show it
+  std::vector<unsigned> mtu_;  // of the port, or of the interface under it where that is less; by port
   std::vector<port::HostIsolation> isolations_;
   std::vector<std::string> twin_names_;
   std::vector<std::string> notes_;

@@ -90,6 +90,11 @@ class Port {
   bool link_up() const;
   // The kernel interface under the port was deleted: the link stays down, whatever comes up under its name.
   bool interface_deleted() const { return kernel_link_ && kernel_link_->deleted(); }
+  // What the kernel interface under the port carries now, which somebody may have lowered; 0: there is none, or it is
+  // gone. Five system calls.
+  unsigned carried_mtu() const {
+    return kernel_link_ && !kernel_link_->deleted() ? interface_mtu(kernel_link_->name()) : 0;
+  }
   // A file descriptor that is readable while frames wait in the queue; -1 when the driver has none (now: all but
   // net_af_packet and net_tap). To be waited for, and not to be read.
   int wait_fd(std::uint16_t queue) const { return queue < wait_fds_.size() ? wait_fds_[queue] : -1; }

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "port/interface_request.h"
+#include "port/interface_settings.h"
 
 namespace sluice::port {
 namespace {
@@ -110,6 +111,16 @@ bool TapTwin::enabled() const {
   const auto name = interface();
   ifreq flags{};
   return name && !name->empty() && interface_request(*name, SIOCGIFFLAGS, flags) && (flags.ifr_flags & IFF_UP) != 0;
+}
+
+unsigned TapTwin::mtu() const {
+  const auto name = interface();
+  return name && !name->empty() ? interface_mtu(*name) : 0;
+}
+
+bool TapTwin::set_mtu(unsigned mtu) const {
+  const auto name = interface();
+  return name && !name->empty() && set_interface_mtu(*name, mtu) == 0;
 }
 
 Error TapTwin::failure(const std::string& what) const {

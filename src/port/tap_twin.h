@@ -48,6 +48,11 @@ class TapTwin {
   // bytes.
   Expected<std::size_t> read(std::span<std::byte> buffer);
 
+  // The interface's MTU now, which others may change; 0: it is not here. set_mtu(): false when the kernel refuses.
+  // Any thread; as interface().
+  unsigned mtu() const;
+  bool set_mtu(unsigned mtu) const;
+
   // Shows the link state of the port on the twin, so that routing protocols notice a pulled cable.
   Expected<void> set_carrier(bool up);
 

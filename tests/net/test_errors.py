@@ -52,11 +52,14 @@ def test_an_unreachable_route_is_answered_and_a_blackhole_is_silent(network):
 
 
 def test_too_big_for_the_next_link(network):
-    """The second link has an MTU of 1,400: the sender is told, remembers it, and its next packets fit."""
+    """Somebody gives the second link an MTU of 1,400: its twin follows, the sender is told, and its next packets fit."""
     network.server.ip("link set eth0 mtu 1400")
     network.router.ip("link set wan0 mtu 1400")
-    network.router.ip("link set sl-wan mtu 1400")
     try:
+        assert wait_until(lambda: "mtu 1400" in network.router.ip("link show sl-wan"), 3)
+        assert wait_until(lambda: "port wan: the MTU of its interface is 1400, smaller than the port's 1500 (ip link set wan0 mtu 1500" in
+                          network.gateway.why_degraded(), 3), network.gateway.why_degraded()
+
         def told(target, words):
             answer = network.client.run(f"ping -n -c 1 -W 1 -M do -s 1432 {target}", check=False)
             return words in answer
@@ -72,9 +75,10 @@ def test_too_big_for_the_next_link(network):
     finally:
         network.client.ip("route flush cache")
         network.client.ip("-6 route flush cache")
-        network.router.ip("link set sl-wan mtu 1500")
         network.router.ip("link set wan0 mtu 1500")
         network.server.ip("link set eth0 mtu 1500")
+    assert wait_until(lambda: "mtu 1500" in network.router.ip("link show sl-wan"), 3)
+    assert wait_until(lambda: "the MTU of wan0 is 1500 again" in network.gateway.log(), 3)
 
 
 def test_the_first_packet_waits_for_its_neighbour(network):

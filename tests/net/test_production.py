@@ -59,6 +59,24 @@ def test_a_reload_applies_the_difference_and_leaves_what_others_put_there(router
     gateway.interrupt()
 
 
+def test_a_twin_gets_back_what_it_lost(router, tmp_path):
+    """The kernel takes IPv6 addresses when a twin is set down; somebody takes one away."""
+    both = {"10.1.0.1/24", "2001:db8:1::1/64"}
+    gateway = Gateway(router, tmp_path, text_of(['address = ["10.1.0.1/24", "2001:db8:1::1/64"]'], ["unnumbered = true"])).start()
+    assert "nodad" in re.search("inet6 2001:db8:1::1/64 .*", router.ip("addr show dev sl-lan"))[0], "it serves at once"
+    router.ip("link set sl-lan down")
+    router.ip("link set sl-lan up")
+    assert wait_until(lambda: addresses(router, "sl-lan") == both, 3)
+    assert wait_until(lambda: "kernel: 1 address put back on sl-lan" in gateway.log(), 3)
+    router.ip("addr del 2001:db8:1::1/64 dev sl-lan")
+    assert wait_until(lambda: gateway.why_degraded() == "port lan: its twin sl-lan has lost 2001:db8:1::1/64 of the configuration "
+                      "(sluice ctl reload puts it back)", 3), gateway.why_degraded()
+    assert "1 address added on twins" in gateway.control("reload")
+    assert addresses(router, "sl-lan") == both
+    assert wait_until(lambda: gateway.why_degraded() == "", 3), gateway.why_degraded()
+    gateway.interrupt()
+
+
 def test_a_refused_reload_leaves_addresses_as_they_were(router, tmp_path):
     good = text_of(['address = ["10.1.0.1/24"]'], ["unnumbered = true"])
     gateway = Gateway(router, tmp_path, good).start()

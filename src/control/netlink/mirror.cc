@@ -19,6 +19,7 @@ using namespace netlink;
 namespace {
 
 constexpr std::uint32_t link_state = IFF_UP | IFF_LOWER_UP;
+constexpr std::uint32_t least_ipv6_mtu = 1280;  // RFC 8200 section 5
 constexpr unsigned max_stage_tries = 4;
 constexpr std::size_t probes_per_tick = 64;
 constexpr std::size_t refused_per_tick = 64;
@@ -263,6 +264,8 @@ void NetlinkMirror::on_link(const Header& header, const LinkMessage& message) {
   const auto port = twin_port(message);
   if (!port) return;
   set_twin(message.ifindex, port);
+  const auto has_ipv6 = [](const Link& one) { return (one.state & IFF_UP) != 0 && one.mtu >= least_ipv6_mtu; };
+  if (options_.gets_ipv6 && !is_new && !has_ipv6(before) && has_ipv6(link)) options_.gets_ipv6(*port);
   if (is_new || !was_twin || before.state != link.state || before.mtu != link.mtu) {
     plane_.set_link(*port, link.state == link_state, link.mtu);
   }

@@ -60,6 +60,9 @@ struct MirrorOptions {
   std::chrono::milliseconds advertised_interval{5000};
   // Called during start(), every 16,384 messages and at the end of each kind: "routes", how many so far. False: stop.
   std::function<bool(std::string_view what, std::size_t count)> progress;
+  // Called when the kernel gives the twin of a port IPv6 again, whose addresses it took: with its being set up again,
+  // or with an MTU that IPv6 can do with.
+  std::function<void(function::PortIndex port)> gets_ipv6;
 };
 
 struct MirrorStats {
