@@ -3,7 +3,9 @@
 #include <stdio_ext.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <memory>
@@ -143,6 +145,7 @@ int run(const ApiPlace& api, CaptureOptions options) {
   std::FILE* out = to_output ? stdout : nullptr;
   std::unique_ptr<BlockWriter> writer;
   int why = 0;
+  std::chrono::steady_clock::duration stalled{0};  // at most, by who reads what is written
   end_capture_on_signals();
   const auto streamed = client->stream("/api/v1/capture", to_json(options.request), [&](std::string_view bytes) {
     if (out == nullptr && (out = std::fopen(options.file.c_str(), "wbe")) == nullptr) {
@@ -153,7 +156,10 @@ int run(const ApiPlace& api, CaptureOptions options) {
       writer = std::make_unique<BlockWriter>(out);
       std::fprintf(stderr, "sluice: capturing; Ctrl-C ends it\n");
     }
-    return writer->take(bytes) && interrupted == 0;
+    const auto began = std::chrono::steady_clock::now();
+    const bool wanted = writer->take(bytes);
+    stalled = std::max(stalled, std::chrono::steady_clock::now() - began);
+    return wanted && interrupted == 0;
   });
   if (why != 0) return fail(options.file + ": " + std::strerror(why), 1);
   if (!writer) return streamed ? 0 : fail(streamed.error().message, 1);
@@ -164,6 +170,13 @@ int run(const ApiPlace& api, CaptureOptions options) {
   if (failed) {
     return fail((to_output ? "standard output" : options.file) + ": " + std::strerror(writer->why()) + "; " +
                     counted_text(writer->whole_packets(), "frame") + " before are written",
+                1);
+  }
+  if (!streamed && stalled >= control::capture_patience) {
+    return fail(counted_text(writer->packets(), "frame") + " captured, and all that came after is lost, besides " +
+                    std::to_string(writer->lost()) + " before: " + (to_output ? "the reader" : options.file) +
+                    " took nothing for " + duration_text(control::capture_patience) +
+                    ", and the gateway left the capture",
                 1);
   }
   std::fprintf(stderr, "sluice: %s captured, %lu lost: the gateway had no room for them (--buffer)\n",

@@ -1,9 +1,11 @@
 // open_capture() of capture_request.h: from records of the lanes to a pcapng.
 #include <rte_cycles.h>
 
+#include <algorithm>
 #include <charconv>
 #include <chrono>
 #include <deque>
+#include <sstream>
 #include <thread>
 #include <unordered_map>
 #include <utility>
@@ -145,6 +147,9 @@ class Stream final : public CaptureStream {
       case TapVerdict::dropped:
         return "dropped: " + std::string(packet::reason_name(record.reason)) + " (" +
                std::string(packet::reason_text(record.reason)) + ")";
+      case TapVerdict::answered:
+        return "not forwarded, but answered: " + std::string(packet::reason_name(record.reason)) + " (" +
+               std::string(packet::reason_text(record.reason)) + ")";
       case TapVerdict::none:
         break;
     }
@@ -187,6 +192,20 @@ class Stream final : public CaptureStream {
   std::unordered_map<std::uint64_t, Held*> by_id_;  // those that are not settled
   bool first_ = true;
 };
+
+// libpcap would ask a packet socket for a frame's direction, and find none: no frame would pass.
+Expected<void> check_filter(const std::string& filter) {
+  std::istringstream words(filter);
+  for (std::string word; words >> word;) {
+    const std::string bare = word.substr(std::min(word.find_first_not_of("(!"), word.size()));
+    for (const auto& [name, direction] : {std::pair("inbound", "in"), std::pair("outbound", "out")}) {
+      if (bare.substr(0, bare.find(')')) != name) continue;
+      return make_error("filter: a filter cannot tell directions: in place of " + std::string(name) +
+                        " give --direction " + direction);
+    }
+  }
+  return {};
+}
 
 Expected<void> choose(const engine::Engine& engine, const CaptureRequest& asked, engine::TapRequest& request) {
   const auto& ports = engine.options().ports;
@@ -234,6 +253,7 @@ Expected<std::unique_ptr<CaptureStream>> open_capture(engine::Engine& engine, co
                                                       std::function<bool()> ended) {
   engine::TapRequest tap;
   if (auto chosen = choose(engine, request, tap); !chosen) return tl::unexpected(chosen.error());
+  if (auto filter = check_filter(request.filter); !filter) return tl::unexpected(filter.error());
   const auto reason = find_reason(request, tap.drops);
   if (!reason) return tl::unexpected(reason.error());
   if (tap.drops && !request.direction.empty()) return make_error("direction: a frame that is dropped has none");

@@ -75,17 +75,21 @@ class Emitter {
   // Sends frame `i`, which the function has made its answer (`length` bytes, by the mbuf too), back out of the port
   // that it came from. `reason`: what it answers.
   void answer(const Batch& batch, std::uint32_t i, std::uint32_t length, packet::Reason reason) {
-    note_answer(reason);
+    note_answer(batch, i, reason);
     transmit(batch.mbuf[i], length, rx_port_);
   }
   // The same for an answer that is no frame of a batch: one more than was received.
   void answer_besides(rte_mbuf* made, packet::Reason reason) {
     counters_.injected_frames.add(1);
-    note_answer(reason);
+    counters_.answers[reason].add(1);
     transmit(made, rte_pktmbuf_pkt_len(made), rx_port_);
   }
   // An answer takes the way of the frame whose place it has.
-  void note_answer(packet::Reason reason) { counters_.answers[reason].add(1); }
+  void note_answer(const Batch& batch, std::uint32_t i, packet::Reason reason) {
+    counters_.answers[reason].add(1);
+    if (tapped_) [[unlikely]]
+      tap_->answered(batch.mbuf[i], reason);
+  }
 
   // The lane's side.
   // `at_length`: what is done between two transmissions may take long by itself.

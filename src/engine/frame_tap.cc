@@ -248,6 +248,12 @@ void FrameTap::dropped(std::uint32_t lane, std::uint16_t port, const rte_mbuf* f
   });
 }
 
+void FrameTap::answered(const rte_mbuf* frame, packet::Reason reason) {
+  each([&](unsigned /*slot*/, TapSession& session) {
+    session.settle(session.claim(frame), TapVerdict::answered, 0, reason);
+  });
+}
+
 FrameTap::Claim FrameTap::claim(const rte_mbuf* frame) {
   Claim claim{};
   each([&](unsigned slot, TapSession& session) { claim[slot] = session.claim(frame); });

@@ -31,7 +31,8 @@ struct rte_mbuf;
 namespace sluice::engine {
 
 enum class TapEvent : std::uint8_t { received, sent, dropped, settled };  // settled: of one that was received
-enum class TapVerdict : std::uint8_t { none, forwarded, to_host, dropped };
+// answered: its place was taken by an answer, which `reason` is the cause of.
+enum class TapVerdict : std::uint8_t { none, forwarded, to_host, dropped, answered };
 
 struct TapRecord {
   std::uint64_t id = 0;
@@ -102,6 +103,8 @@ class FrameTap {
   void received(std::uint32_t lane, std::uint16_t port, std::span<rte_mbuf* const> frames, std::uint64_t tsc);
   // Before the frame is freed.
   void dropped(std::uint32_t lane, std::uint16_t port, const rte_mbuf* frame, packet::Reason reason);
+  // Of a frame that has been made the answer to itself.
+  void answered(const rte_mbuf* frame, packet::Reason reason);
   // Before a frame is given away, maybe, and after: then `frame` is no more than its address.
   using Claim = std::array<std::uint64_t, most_sessions>;  // ids, by session
   Claim claim(const rte_mbuf* frame);

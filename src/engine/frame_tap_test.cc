@@ -65,6 +65,24 @@ TEST_F(FrameTapTest, NobodyLooksUntilASessionIsOpenAndAfterIt) {
   rte_pktmbuf_free(frame);
 }
 
+TEST_F(FrameTapTest, AFrameThatBecameAnAnswerIsNotForwarded) {
+  auto session = open(of_port(0));
+  rte_mbuf* frame = udp(1);
+  tap_.received(5, 0, {&frame, 1}, 7);
+  tap_.answered(frame, no_twin);
+  FrameTap::Sending sending;
+  sending.begin(tap_, 5, 0, {&frame, 1});
+  sending.end(1);
+  const auto records = all(*session);
+  ASSERT_EQ(records.size(), 3U);
+  EXPECT_EQ(records[0].event, TapEvent::received);
+  EXPECT_EQ(records[1].id, records[0].id);
+  EXPECT_EQ(records[1].verdict, TapVerdict::answered);
+  EXPECT_EQ(records[1].reason, no_twin);
+  EXPECT_EQ(records[2].event, TapEvent::sent) << "the answer";
+  rte_pktmbuf_free(frame);
+}
+
 TEST_F(FrameTapTest, AFrameThatCameIsFollowedToItsEnd) {
   auto session = open(of_port(0));
   rte_mbuf* frames[] = {udp(1), udp(2), udp(3)};

@@ -2,8 +2,10 @@
 
 import json
 import socket
+import subprocess
 
 import pytest
+from gateway import SLUICE
 from hosts import wait_until
 from topology import CLIENT4, CLIENT6, SERVER4, SERVER6, Topology
 
@@ -60,6 +62,17 @@ def test_what_is_rejected_is_told_at_once(network, server):
     assert listing[0].split() == ["RULE", "NAME", "ACTION", "FRAMES", "BYTES", "MATCH", "COMMENT"]
     assert listing[1].split()[:3] == ["1", "no-ssh", "reject"]
     assert "ingress=lan egress=wan" in listing[1] and listing[1].endswith("as of today")
+
+
+def test_a_capture_says_what_was_rejected(network, tmp_path):
+    network.gateway.reload_acl(REJECT)
+    path = tmp_path / "rejected.pcapng"
+    with network.router.spawn([SLUICE, "capture", "lan", "--direction", "in", "-c", "1", "-w", path, "tcp", "port", str(CLOSED)],
+                              stderr=subprocess.PIPE) as capture:
+        assert b"capturing" in capture.stderr.readline()
+        assert network.client.connects(SERVER4, CLOSED) == "Connection refused"
+        assert capture.wait(timeout=20) == 0
+    assert b"not forwarded, but answered: acl_rejected (an ACL rule rejects it" in path.read_bytes()
 
 
 SETS = """

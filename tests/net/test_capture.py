@@ -124,6 +124,7 @@ def test_a_pipe_into_tcpdump_ends_with_it(network):
 
 @pytest.mark.parametrize("arguments, why", [
     (["wlan"], "there is no port \"wlan\""), (["lan", "tpc"], "filter 'tpc'"), (["lane:99"], "there is no"),
+    (["lan", "inbound"], "in place of inbound give --direction in"), (["any", "icmp", "and", "(outbound)"], "give --direction out"),
     (["drops", "--reason", "no_ruote"], "did you mean"), (["lan", "--reason", "no_route"], "target \"drops\" alone")])
 def test_a_capture_that_cannot_be_is_refused_and_empties_no_file(network, tmp_path, arguments, why):
     path = tmp_path / "there.pcapng"
@@ -131,6 +132,17 @@ def test_a_capture_that_cannot_be_is_refused_and_empties_no_file(network, tmp_pa
     done = network.router.run([SLUICE, "capture", "-w", path, *arguments], check=False)
     assert why.replace('"', "'") in done.replace('"', "'"), done
     assert path.read_text(encoding="utf-8") == "kept"
+
+
+def test_a_reader_that_stalls_is_told_that_it_was_left(network):
+    """Nobody reads the pipe for longer than two seconds, while more comes than it and the socket hold."""
+    with network.router.spawn([SLUICE, "capture", "any"], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as capture:
+        assert b"capturing" in capture.stderr.readline()
+        network.client.run(f"ping -n -q -i 0.002 -c 400 -s 1400 -W 1 {SERVER4}", check=False)
+        assert wait_until(lambda: "capture: a reader took nothing" in network.gateway.log(), 10)
+        said = capture.communicate(timeout=20)[1].decode()
+    assert capture.returncode == 1 and "frames captured, and all that came after is lost" in said, said
+    assert "the reader took nothing for 2s, and the gateway left the capture" in said, said
 
 
 def test_a_full_disk_leaves_whole_frames(network, tmp_path):

@@ -185,7 +185,7 @@ void Chain::forward(engine::Batch& batch, std::uint32_t first, std::uint32_t cou
     if (answer.length == 0) {
       out.drop(batch, i, reason);
     } else if (answer.onward && last_->forwards()) {
-      out.note_answer(reason);
+      out.note_answer(batch, i, reason);
       batch.length[i] = static_cast<std::uint16_t>(answer.length);
       last_->forward(batch, i, 1, out);
     } else {
