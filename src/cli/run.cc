@@ -1,5 +1,6 @@
 #include <spdlog/spdlog.h>
 
+#include <chrono>
 #include <cstdio>
 #include <memory>
 
@@ -15,6 +16,9 @@
 
 namespace sluice::cli {
 namespace {
+
+// For one that was killed to be gone.
+constexpr std::chrono::seconds patience_for_address(2);
 
 int refuse(const std::string& lines) {
   std::fprintf(stderr, "%s\n", lines.c_str());
@@ -33,6 +37,12 @@ int run(const std::string& path) {
   hold_signals();
   if (auto log = control::set_up_log(config.log); !log) {
     return refuse(config.placed(log.error().message));
+  }
+  if (!control::Api::await_address(config.api, patience_for_address)) {
+    if (const auto taken = control::Api::check_address(config.api); !taken) {
+      refuse(config.placed(taken.error().message));
+      return 1;
+    }
   }
   auto gateway = control::Gateway::open(config, std::move(*checked));
   if (const int signal = control::waiting_end_signal(); !gateway && signal != 0) {
@@ -74,7 +84,8 @@ void add_run(CLI::App& app, int& status) {
       "captures, once those are forwarded. The summary is on standard output, or on standard error where alerts are\n"
       "on standard output (eve or fast = \"-\"). Exit status: 0 ok; 1 failed while running, or alerts of captures "
       "could\n"
-      "not be written, or the API ended it before they were read to their end; 2 it did not start; 130 (143, 131)\n"
+      "not be written, or another program kept the API's address for two seconds, or the API ended it before they were "
+      "read to their end; 2 it did not start; 130 (143, 131)\n"
       "interrupted by Ctrl-C (SIGTERM, SIGQUIT) before it ran, or before captures were read to their end.");
   command->callback([path, &status] {
     require_file(*path);

@@ -19,6 +19,7 @@
 
 #include "base/appended_file.h"
 #include "base/spelling.h"
+#include "base/units.h"
 #include "control/api_socket.h"
 #include "control/bounded_server.h"
 #include "control/health.h"
@@ -30,7 +31,7 @@ namespace sluice::control {
 namespace {
 
 constexpr std::size_t largest_body = 4096, largest_request = 65536;
-constexpr std::chrono::seconds request_time{2};
+constexpr std::chrono::seconds request_time = capture_patience;
 constexpr std::uint32_t most_rows = 1'000'000;
 // A reload, and more that are refused meanwhile, leave some for reads, whatever captures run.
 constexpr std::size_t threads = 4 + engine::FrameTap::most_sessions;
@@ -455,7 +456,13 @@ class HttpApi final : public Api {
     response.set_chunked_content_provider(
         "application/x-pcapng", [stream = std::move(stream), bytes = std::string()](std::size_t, auto& sink) mutable {
           const bool more = stream->next(bytes);
-          if (!bytes.empty() && !sink.write(bytes.data(), bytes.size())) return false;
+          const auto began = std::chrono::steady_clock::now();
+          if (!bytes.empty() && !sink.write(bytes.data(), bytes.size())) {
+            if (std::chrono::steady_clock::now() - began >= capture_patience) {
+              spdlog::warn("capture: a reader took nothing for {}, and is left", duration_text(capture_patience));
+            }
+            return false;
+          }
           if (!more) sink.done();
           return true;
         });
@@ -550,24 +557,41 @@ Expected<void> check_socket(const ApiOptions& options) {
   return made ? Expected<void>() : tl::unexpected(made.error());
 }
 
+// 0, or errno; nothing: the name is not known.
+std::optional<int> why_not_bound(const ListenAddress& address) {
+  addrinfo hints{};
+  hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* found = nullptr;
+  if (getaddrinfo(address.host.c_str(), std::to_string(address.port).c_str(), &hints, &found) != 0) return std::nullopt;
+  // "localhost" has several; the API takes the first that it gets.
+  int why = EADDRNOTAVAIL;
+  for (const addrinfo* one = found; one != nullptr && why != 0; one = one->ai_next) why = try_to_bind(*one);
+  freeaddrinfo(found);
+  return why;
+}
+
 }  // namespace
 
 Expected<void> Api::check_address(const ApiOptions& options) {
   if (auto free = check_socket(options); !free || options.listen.empty()) return free;
   const auto address = address_of(options);
   if (!address) return tl::unexpected(address.error());
-  addrinfo hints{};
-  hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
-  hints.ai_socktype = SOCK_STREAM;
-  addrinfo* found = nullptr;
-  if (getaddrinfo(address->host.c_str(), std::to_string(address->port).c_str(), &hints, &found) != 0) {
-    return cannot_listen(*address, 0);
+  const auto why = why_not_bound(*address);
+  return why == 0 ? Expected<void>() : cannot_listen(*address, why.value_or(0));
+}
+
+bool Api::await_address(const ApiOptions& options, std::chrono::milliseconds patience) {
+  constexpr std::chrono::milliseconds between_looks(20);
+  const auto end = std::chrono::steady_clock::now() + patience;
+  const auto address = options.listen.empty() ? Expected<ListenAddress>() : address_of(options);
+  const auto is_taken = [&] { return why_not_bound(*address) == EADDRINUSE; };
+  if (options.listen.empty() || !address) return true;
+  while (is_taken()) {
+    if (std::chrono::steady_clock::now() >= end) return false;
+    std::this_thread::sleep_for(between_looks);
   }
-  // "localhost" has several; the API takes the first that it gets.
-  int why = EADDRNOTAVAIL;
-  for (const addrinfo* one = found; one != nullptr && why != 0; one = one->ai_next) why = try_to_bind(*one);
-  freeaddrinfo(found);
-  return why == 0 ? Expected<void>() : cannot_listen(*address, why);
+  return true;
 }
 
 Expected<std::unique_ptr<Api>> Api::start(const ApiOptions& options, StatsSource& source) {

@@ -67,6 +67,9 @@ class Api {
   // The Error of start() when an address or the socket is in use, or cannot be had at this moment; nothing when there
   // is to be no API. Connections are refused before and after.
   static Expected<void> check_address(const ApiOptions& options);
+  // Waits, for so long at most, while another program has the TCP address: a gateway that was killed keeps it until its
+  // memory is given back. False: it still has it.
+  static bool await_address(const ApiOptions& options, std::chrono::milliseconds patience);
   // `options` must say where: by TCP, or a socket. `source` outlives the Api. An Error when the address is in use or
   // not of this machine, or the socket cannot be made; one that nobody asked for by name ("auto") is only said in the
   // log.

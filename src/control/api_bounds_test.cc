@@ -98,7 +98,15 @@ TEST_F(ApiTest, AnAddressThatIsTakenIsFoundBeforeAnythingElse) {
   ASSERT_FALSE(started);
   EXPECT_EQ(started.error().message, refused.error().message);
   EXPECT_FALSE(Api::check_address({.listen = "192.0.2.1:9230", .allow_remote = true})) << "not of this machine";
-  api_.reset();
+  EXPECT_FALSE(Api::await_address(tcp(taken), std::chrono::milliseconds(1)));
+  EXPECT_TRUE(Api::await_address({.listen = "192.0.2.1:9230", .allow_remote = true}, std::chrono::seconds(9)))
+      << "nobody has it: it is another mistake";
+  std::thread killed([this] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    api_.reset();
+  });
+  EXPECT_TRUE(Api::await_address(tcp(taken), std::chrono::seconds(20))) << "it came free";
+  killed.join();
   EXPECT_TRUE(Api::check_address(tcp(taken)));
   EXPECT_TRUE(Api::check_address(tcp("127.0.0.1:0")));
   EXPECT_TRUE(Api::check_address(tcp("")));
