@@ -10,6 +10,9 @@ namespace sluice {
 namespace {
 
 constexpr std::string_view blanks = " \t\r";
+// Sections of which a configuration may have several.
+constexpr std::array<std::string_view, 7> repeated = {
+    "port", "acl.rule", "acl.set", "route.connected", "route.neighbour", "srtp.rtsp.server", "srtp.stream"};
 constexpr std::size_t longest_value = 40;  // characters of a value that the advice repeats
 
 std::string_view trimmed(std::string_view text) {
@@ -127,6 +130,12 @@ std::string advice_for_value(std::string_view key, std::string_view value, std::
              : "a text goes in quotes: " + std::string(key) + " = \"" + std::string(before) + "\"";
 }
 
+// Of "[name]" and "[[name]]", and whatever is behind it.
+std::string_view section_name(std::string_view header) {
+  header.remove_prefix(std::min(header.find_first_not_of("[ \t"), header.size()));
+  return trimmed(header.substr(0, header.find(']')));
+}
+
 }  // namespace
 
 std::string syntax_advice(std::string_view text, unsigned line, unsigned column, std::string_view description) {
@@ -134,7 +143,11 @@ std::string syntax_advice(std::string_view text, unsigned line, unsigned column,
   const std::string_view whole = trimmed(all);
   const std::size_t equals = whole.find('=');
   if (description.find("cannot redefine") != std::string_view::npos) {
-    return whole.starts_with('[') ? "a section is there once: put its keys together" : "a key is there once: keep one";
+    if (!whole.starts_with('[')) return "a key is there once: keep one";
+    const std::string_view name = section_name(whole);
+    return std::ranges::find(repeated, name) == repeated.end()
+               ? "a section is there once: put its keys together"
+               : "there may be several of it: write [[" + std::string(name) + "]] each time";
   }
   if (whole.starts_with('[') && equals == std::string_view::npos) {
     return whole.find(']') == std::string_view::npos ? "the section's name ends with ]" : "";

@@ -55,6 +55,9 @@ TEST(SyntaxAdvice, SaysWhatToWriteWhereTheCauseIsCommon) {
       {"batch: 5\n", "1:", ": write key = value"},
       {"[engine\nbatch = 5\n", "1:", ": the section's name ends with ]"},
       {"[engine]\nbatch = 5\nbatch = 6\n", "3:", ": a key is there once: keep one"},
+      {"[port]\nname = \"a\"\n[ port ] # b\nname = \"b\"\n",
+       "3:", ": there may be several of it: write [[port]] each time"},
+      {"[acl.rule]\n[[acl.rule]]\n", "2:", ": there may be several of it: write [[acl.rule]] each time"},
       {"[engine]\nbatch = 5\n[engine]\nmtu = 6\n", "3:", ": a section is there once: put its keys together"},
   };
   for (const Case& c : cases) {
