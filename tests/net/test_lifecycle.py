@@ -3,6 +3,7 @@
 import os
 import re
 import signal
+import socket
 import subprocess
 import time
 
@@ -159,6 +160,16 @@ def line_of(text, setting):
 def test_a_misspelt_key_is_named_with_its_line(fresh):
     line = refused(fresh, config(PORTS).replace("deadline", "dedline"))
     assert "bad.toml:3" in line and "dedline" in line and "deadline" in line
+
+
+def test_an_address_that_another_program_keeps_is_no_mistake_of_the_file(fresh):
+    """Exit status 1, after two seconds: a service manager tries again."""
+    path = fresh.folder / "taken.toml"
+    path.write_text(config(PORTS, listen="127.0.0.1:9239"), encoding="utf-8")
+    with fresh.router.inside(lambda: socket.create_server(("127.0.0.1", 9239))):
+        process = fresh.router.spawn([SLUICE, "run", path], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        errors = process.communicate(timeout=20)[1]
+    assert process.returncode == 1 and "127.0.0.1:9239\": Address already in use (is another sluice running?)" in errors, errors
 
 
 @pytest.mark.parametrize("driver", ["net_af_packet", "net_af_xdp"])
