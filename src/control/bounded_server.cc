@@ -75,11 +75,24 @@ class BoundedStream final : public httplib::Stream {
 
 }  // namespace
 
+bool BoundedServer::process(AsksStream request, httplib::Stream& stream) {
+  bool closes = true;
+  return (this->*request)(stream, true, closes, nullptr);
+}
+
+bool BoundedServer::process(IsTold request, httplib::Stream& stream) {
+  bool closes = true;
+  std::string peer, own;
+  int peer_port = -1, own_port = -1;
+  stream.get_remote_ip_and_port(peer, peer_port);
+  stream.get_local_ip_and_port(own, own_port);
+  return (this->*request)(stream, peer, peer_port, own, own_port, true, closes, nullptr);
+}
+
 bool BoundedServer::process_and_close_socket(socket_t socket) {
   const bool stopped = svr_sock_ == INVALID_SOCKET;  // nobody waits for those that are still in the queue
   BoundedStream stream(socket, most_bytes_, time_);
-  bool closes = true;
-  const bool done = !stopped && process_request(stream, true, closes, nullptr);
+  const bool done = !stopped && process(&BoundedServer::process_request, stream);
   shutdown(socket, SHUT_RDWR);
   close(socket);
   return done;

@@ -7,13 +7,15 @@
 // An answer may take as long as its reader takes some of it within that time. Of the ends of a connection handlers see
 // who is at the other end of a unix socket (request.remote_addr: "uid 0, process 7"), and nothing of others.
 //
-// Thread-safety: as of httplib::Server (0.11, whose SSLServer does the like).
+// Thread-safety: as of httplib::Server (0.11 to 0.18, whose SSLServer does the like).
 #pragma once
 
 #include <httplib.h>
 
 #include <chrono>
 #include <cstddef>
+#include <functional>
+#include <string>
 
 namespace sluice::control {
 
@@ -25,6 +27,13 @@ class BoundedServer final : public httplib::Server {
 
  private:
   bool process_and_close_socket(socket_t socket) override;
+  // The two shapes that process_request() has had: 0.18 wants to be told who is at the ends, 0.11 asks `stream`.
+  using Setup = std::function<void(httplib::Request&)>;
+  using AsksStream = bool (httplib::Server::*)(httplib::Stream&, bool, bool&, const Setup&);
+  using IsTold = bool (httplib::Server::*)(httplib::Stream&, const std::string&, int, const std::string&, int, bool,
+                                           bool&, const Setup&);
+  bool process(AsksStream request, httplib::Stream& stream);
+  bool process(IsTold request, httplib::Stream& stream);
 
   const std::size_t most_bytes_;
   const std::chrono::milliseconds time_;

@@ -336,8 +336,10 @@ std::string_view Cpu::instruction_set() const {
   switch (state_->instruction_set) {
     case IMB_ARCH_SSE:
       return "SSE";
+#if IMB_VERSION_NUM < IMB_VERSION(2, 0, 0)  // has no code for AVX alone
     case IMB_ARCH_AVX:
       return "AVX";
+#endif
     case IMB_ARCH_AVX2:
       return "AVX2";
     case IMB_ARCH_AVX512:

@@ -9,7 +9,9 @@ import subprocess
 
 from hosts import stop, wait_until
 
-SUITE = os.environ.get("SUITE") or re.search(r"VERSION_CODENAME=(\w+)", pathlib.Path("/etc/os-release").read_text(encoding="utf-8"))[1]
+RELEASE = pathlib.Path("/etc/os-release").read_text(encoding="utf-8")
+SUITE = re.search(r"(?m)^VERSION_CODENAME=(\w+)", RELEASE)[1]
+COMPONENTS = "main,universe" if re.search(r"(?m)^ID=ubuntu$", RELEASE) else "main"  # where DPDK is
 ENVIRONMENT = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "DEBIAN_FRONTEND": "noninteractive", "LC_ALL": "C.UTF-8"}
 
 
@@ -25,7 +27,7 @@ class System:
         self.mounts = []
 
     def __enter__(self):
-        run("debootstrap", "--variant=minbase", "--include=systemd-sysv,iproute2,logrotate,procps", SUITE, self.root)
+        run("debootstrap", "--variant=minbase", f"--components={COMPONENTS}", "--include=systemd-sysv,iproute2,logrotate,procps", SUITE, self.root)
         self.root.chmod(0o755)  # for users in there who are not root
         self.policy = self.root / "usr/sbin/policy-rc.d"  # no service starts while packages are installed from outside
         self.policy.write_text("#!/bin/sh\nexit 101\n", encoding="ascii")
