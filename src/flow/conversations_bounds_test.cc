@@ -1,6 +1,7 @@
 // Where a conversation begins and ends: SYNs, RSTs and silence, and what is refused because it lies outside.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -196,6 +197,49 @@ TEST(Conversations, DataBehindAnRstOfAConversationFoundInTheMiddleIsNotRefused) 
   conversations.packet(tcp(1, 1000, up, tcp_ack, 106, 507, "and on"), 0);
   EXPECT_TRUE(sink.all.empty());
   EXPECT_EQ(conversations.behind_reset(), 0U);
+}
+
+// A gateway that is started again under bulk traffic, both ways: nothing of the conversation is refused for good. The
+// receiver has part of what was under way; the sender fills the rest, from the first hole on, behind what it has sent
+// already.
+TEST(Conversations, ATransferFoundInTheMiddleGoesOn) {
+  constexpr std::uint32_t piece = 1400, una = 0xfffff000, acked = una + 400 * piece, sent = acked + 400 * piece;
+  const std::string data(piece, 'x');
+  for (const bool midstream : {false, true}) {
+    for (const Direction sender : {up, down}) {
+      ConversationSettings settings = small();
+      settings.flows.midstream = midstream;
+      settings.streams.drop_conflicts = settings.streams.drop_without_room = true;
+      settings.streams.depth = 0;
+      test::Recorder recorder;
+      Conversations conversations(settings, recorder);
+      const auto arrives = [&](std::uint32_t sequence) {
+        const std::size_t before = recorder.refused_all.size();
+        conversations.packet(tcp(1, 1000, sender, tcp_ack, sequence, 501, data), 0);
+        return recorder.refused_all.size() == before;
+      };
+      const auto acknowledge = [&](std::uint32_t acknowledgment) {
+        Packet answer = tcp(1, 1000, sender == up ? down : up, tcp_ack, 501, acknowledgment);
+        answer.window = 9596;
+        conversations.packet(answer, 0);
+      };
+      EXPECT_TRUE(arrives(una)) << "sent again";
+      acknowledge(acked);
+      for (std::uint32_t at = sent; at != sent + 300 * piece; at += piece) {
+        arrives(at);  // more than waits in a stream
+      }
+      for (std::uint32_t at = acked; at != sent; at += piece) {
+        ASSERT_TRUE(arrives(at)) << midstream << " " << at - acked;
+        acknowledge(at + piece);
+      }
+      EXPECT_TRUE(arrives(una - piece)) << "from before it was found";
+      EXPECT_TRUE(arrives(una)) << "late";
+      EXPECT_EQ(std::count(recorder.refused_all.begin(), recorder.refused_all.end(), Taken::outside), 0);
+      const std::string& got = recorder.bytes[static_cast<unsigned>(sender)];
+      EXPECT_GE(got.size(), midstream ? 401 * piece : 0U);
+      EXPECT_EQ(conversations.without_session(), midstream ? 0U : 703U);
+    }
+  }
 }
 
 // What the server has is what the stream has, whatever window scale the client's other SYNs, or a SYN-ACK again, say.

@@ -107,7 +107,8 @@ struct FlowCounters {
 
 enum class TcpCheck : std::uint8_t {
   good,        // or not TCP
-  no_session,  // TCP without a handshake while midstream pickup is off, or silent: do not reassemble it
+  no_session,  // TCP without a handshake while midstream pickup is off, or silent; or outside the window of what was
+               // picked up in the middle: do not reassemble it
   bad,         // RST, SYN, SYN-ACK or data outside what the conversation allows: the end host would ignore it
 };
 
@@ -169,8 +170,10 @@ class FlowTable {
   // must acknowledge the SYN. Of several SYNs of a side the largest window scale counts. Any other RST must lie exactly
   // where the receiver is (RFC 5961 section 3.2): at `expected`, the next sequence of the direction if the caller knows
   // it, or behind all that was sent, if all of that is acknowledged or `expected` is not known, or else at what is
-  // acknowledged. A packet that is `bad` changes no state; a client's SYN in an established conversation is, and is
-  // remembered: a SYN-ACK that answers it makes find_or_make() begin another one.
+  // acknowledged. Of a conversation found in the middle a window scale that was not seen is the largest, 14. What was
+  // under way in it is not known: data outside the window is no_session, not `bad`, and the window goes on from there,
+  // as from an acknowledgment of what was not seen. A packet that is `bad` changes no state; a client's SYN in an
+  // established conversation is, and is remembered: a SYN-ACK that answers it makes find_or_make() begin another one.
   TcpCheck track(Flow& flow, Direction direction, const Packet& packet, Milliseconds now,
                  std::optional<std::uint32_t> expected = {});
 

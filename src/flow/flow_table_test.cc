@@ -317,6 +317,80 @@ TEST(FlowTable, MidstreamIsASetting) {
   }
 }
 
+// A gateway that is started again under bulk traffic: what was under way is acknowledged without having been seen, and
+// the sender goes on behind it, by a window whose scale nobody has seen.
+TEST(FlowTable, WhatWasUnderWayWhenAConversationIsFoundIsNotOutsideIt) {
+  for (const bool midstream : {false, true}) {
+    for (const Direction sender : {up, down}) {
+      for (const std::uint32_t first : {1'000U, 0xfffffc00U}) {  // wraps
+        FlowSettings settings = small();
+        settings.midstream = midstream;
+        FlowTable table(settings);
+        const Direction receiver = sender == up ? down : up;
+        const auto send = [&](std::uint32_t ahead, std::uint8_t flags = tcp_ack) {
+          return feed(table, tcp(1, 1000, sender, flags, first + ahead, 501, "data"), 0).check;
+        };
+        const TcpCheck fits = midstream ? TcpCheck::good : TcpCheck::no_session;
+        EXPECT_EQ(send(0), fits) << "sent again";
+        EXPECT_EQ(send(600'000), TcpCheck::no_session) << "before anything is acknowledged";
+        EXPECT_EQ(send(600'004), fits) << "the window goes on from there";
+        Packet answer = tcp(1, 1000, receiver, tcp_ack, 501, first + 900'000);
+        answer.window = 9596;
+        EXPECT_EQ(feed(table, answer, 0).check, fits);
+        for (const std::uint32_t ahead : {900'000 + 600'000U, 900'000U, 900'000U - 1400}) {
+          EXPECT_EQ(send(ahead), fits) << ahead;
+        }
+        EXPECT_EQ(send(0x7f000000), TcpCheck::no_session) << "beyond the largest window";
+        EXPECT_EQ(send(0x7f000004), fits);
+        EXPECT_EQ(table.counters().bad_sequence, 0U);
+      }
+    }
+  }
+}
+
+// Seen from the side that does not send first: the window that it has opened holds.
+TEST(FlowTable, AWindowOpenedBeforeItsSenderWasHeardHolds) {
+  FlowSettings settings = small();
+  settings.midstream = true;
+  FlowTable table(settings);
+  feed(table, tcp(1, 1000, up, tcp_ack, 101, 1000), 0);
+  feed(table, tcp(1, 1000, down, tcp_ack, 1000, 101, "data"), 0);
+  EXPECT_EQ(feed(table, tcp(1, 1000, down, tcp_ack, 600'000, 101, "data"), 0).check, TcpCheck::good);
+}
+
+// Nobody has seen whether the server scales windows, too: the client's hold as its SYN says, the server's may be any.
+TEST(FlowTable, WithoutTheSynAckTheScaleOfTheSynHolds) {
+  FlowSettings settings = small();
+  settings.midstream = true;
+  FlowTable table(settings);
+  Packet syn = tcp(1, 1000, up, tcp_syn, 100, 0);
+  syn.window_scale = 7;
+  feed(table, syn, 0);
+  EXPECT_EQ(feed(table, tcp(1, 1000, down, tcp_ack, 501, 101, "data"), 0).check, TcpCheck::good);
+  feed(table, tcp(1, 1000, up, tcp_ack, 101, 505), 0);  // its window: 8 MiB
+  EXPECT_EQ(feed(table, tcp(1, 1000, down, tcp_ack, 8'000'000, 101, "data"), 0).check, TcpCheck::good);
+  EXPECT_EQ(feed(table, tcp(1, 1000, down, tcp_ack, 20'000'000, 101, "data"), 0).check, TcpCheck::no_session);
+  feed(table, tcp(1, 1000, down, tcp_ack, 505, 101), 0);
+  EXPECT_EQ(feed(table, tcp(1, 1000, up, tcp_ack, 20'000'000, 505, "data"), 0).check, TcpCheck::good);
+}
+
+// A RST that does not fit ends nothing, a FIN outside the window neither; a SYN-ACK may be of a SYN that passed before.
+TEST(FlowTable, WhatEndsOrOpensAConversationFoundInTheMiddleMustFit) {
+  for (const bool midstream : {false, true}) {
+    FlowSettings settings = small();
+    settings.midstream = midstream;
+    FlowTable table(settings);
+    feed(table, tcp(1, 1000, up, tcp_ack, 101, 501, "data"), 0);
+    feed(table, tcp(1, 1000, down, tcp_ack, 501, 105), 0);
+    EXPECT_EQ(feed(table, tcp(1, 1000, up, tcp_rst, 9000, 0), 0).check, TcpCheck::bad);
+    EXPECT_EQ(feed(table, tcp(1, 1000, down, tcp_syn | tcp_ack, 9000, 7000, "data"), 0).check,
+              midstream ? TcpCheck::bad : TcpCheck::no_session);
+    feed(table, tcp(1, 1000, up, tcp_ack | tcp_fin, 0x7f000000, 501), 0);
+    const Fed fed = feed(table, tcp(1, 1000, down, tcp_ack | tcp_fin, 501, 105), 0);
+    EXPECT_NE(fed.flow->state, FlowState::closed);
+  }
+}
+
 TEST(FlowTable, OthersAreEstablishedOnceBothSidesAreHeard) {
   for (const std::uint8_t protocol : {packet::protocol_udp, packet::protocol_icmp, std::uint8_t{47}}) {
     FlowTable table(small());

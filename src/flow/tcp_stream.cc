@@ -120,7 +120,8 @@ Waiting Reassembler::may_release(const TcpStream& stream, Direction direction, c
   };
   const std::uint32_t first = packet.sequence + ((packet.tcp_flags & tcp_syn) != 0 ? 1 : 0);
   const std::uint32_t end = first + static_cast<std::uint32_t>(packet.payload.size());
-  if (side.held != nullptr && !sequence_after(first, side.next) && !sequence_before(end, side.held->first().sequence)) {
+  const std::uint32_t reached = later(side.next, side.acked);
+  if (side.held != nullptr && !sequence_after(first, reached) && !sequence_before(end, side.held->first().sequence)) {
     add(side);
   }
   const bool acknowledges = (packet.tcp_flags & tcp_ack) != 0;
@@ -153,6 +154,9 @@ Taken Reassembler::feed_side(StreamSide& side, Direction direction, const Packet
   Taken taken = Taken::all;
   if (!packet.payload.empty()) {
     ++counters_.segments;
+    if (lies_behind_acknowledged_hole(side, first)) [[unlikely]] {
+      skip_gap(side, direction, first, sink);
+    }
     if (guarded_ && !is_plain(side, first, packet.payload.size())) {
       taken = admit(side, first, packet.payload);
     }
@@ -180,6 +184,15 @@ void Reassembler::take_fin(StreamSide& side, std::uint32_t place) {
     side.fin_seen = true;
     side.fin = place;
   }
+}
+
+// The receiver has what is missing before this segment, which need not wait for it: of a conversation found in the
+// middle that is what was under way. Only who forwards sees data before it is acknowledged, whatever else is out of
+// order.
+bool Reassembler::lies_behind_acknowledged_hole(const StreamSide& side, std::uint32_t sequence) const {
+  return settings_.drop_without_room && sequence_after(side.acked, side.next) && sequence != side.next &&
+         sequence - side.next <= side.acked - side.next && !side.closed && !side.depth_reached &&
+         (side.held == nullptr || !sequence_before(side.held->first().sequence, sequence));
 }
 
 // In order, with nothing to compare it with, and its bytes can be kept: as most segments.

@@ -27,7 +27,8 @@
 // Of a refused segment nothing is taken, nor its FIN; its acknowledgment counts.
 //
 // Bytes are missing for good, a gap, when
-//   - the receiver has acknowledged them and what waits behind them: it has them, they did not pass here;
+//   - the receiver has acknowledged them and what waits behind them: it has them, they did not pass here; with
+//     `drop_without_room` also when a segment comes up to whose beginning all is acknowledged;
 //   - more waits than `held_bytes` or `held_segments` of a direction, or the pool has no block;
 //   - the conversation ends.
 // Then gap() says how many, and delivery goes on behind them. Segments more than `ahead` bytes beyond the next
@@ -219,6 +220,7 @@ class Reassembler {
   bool open(TcpStream& stream, Direction direction, const Packet& packet);
   Taken feed_side(StreamSide& side, Direction direction, const Packet& packet, StreamSink& sink);
   void take_fin(StreamSide& side, std::uint32_t place);
+  bool lies_behind_acknowledged_hole(const StreamSide& side, std::uint32_t sequence) const;
   bool is_plain(const StreamSide& side, std::uint32_t sequence, std::size_t length) const;
   Taken admit(StreamSide& side, std::uint32_t sequence, std::string_view bytes);
   Taken admit_old(StreamSide& side, std::uint32_t sequence, std::string_view bytes);

@@ -50,23 +50,35 @@ void settle_side(Flow& flow, unsigned side, std::uint32_t acknowledgment) {
   flow.flags &= static_cast<std::uint8_t>(~fin_of(side));
 }
 
+// Of the window that `side` sends. In a conversation found in the middle a scale that was not seen may be any, and one
+// that was seen holds.
+unsigned scale_of(const Flow& flow, unsigned side, const Packet& packet) {
+  if ((packet.tcp_flags & tcp_syn) != 0) {
+    return 0;
+  }
+  if (flow.has(FlowFlag::midstream)) {
+    return flow.scale[side] == 0xff ? unknown_scale : flow.scale[side];
+  }
+  return flow.scale[0] != 0xff && flow.scale[1] != 0xff ? flow.scale[side] : 0;
+}
+
 // The acknowledgment and window that `side` sends: they are about what the other side has sent.
 void take_acknowledgment(Flow& flow, unsigned side, const Packet& packet) {
   const unsigned other = 1 - side;
   if ((packet.tcp_flags & tcp_ack) == 0) {
     return;
   }
-  const bool scaled = flow.scale[0] != 0xff && flow.scale[1] != 0xff && (packet.tcp_flags & tcp_syn) == 0;
-  const bool unknown = flow.has(FlowFlag::midstream) && flow.scale[side] == 0xff;
-  const unsigned scale = scaled ? flow.scale[side] : unknown ? unknown_scale : 0;
-  const std::uint32_t limit = packet.acknowledgment + (std::uint32_t{packet.window} << scale);
+  const std::uint32_t limit = packet.acknowledgment + (std::uint32_t{packet.window} << scale_of(flow, side, packet));
   if (!heard(flow, other)) {
     flow.end[other] = flow.acked[other] = packet.acknowledgment;
     flow.limit[other] = limit;
     return;
   }
   if (sequence_after(packet.acknowledgment, flow.end[other] + slack)) {
-    return;  // of what has not been sent
+    if (!flow.has(FlowFlag::midstream)) {
+      return;  // of what has not been sent
+    }
+    flow.end[other] = packet.acknowledgment;  // it was sent before this conversation was found
   }
   if (sequence_after(packet.acknowledgment, flow.acked[other])) {
     flow.acked[other] = packet.acknowledgment;
@@ -192,6 +204,22 @@ TcpCheck track_syn(Flow& flow, unsigned side, const Packet& packet, FlowState& n
   return TcpCheck::good;
 }
 
+// Farther than a sender goes that keeps to the window, as far as it was seen.
+bool lies_outside(const Flow& flow, unsigned side, const Packet& packet) {
+  return sequence_after(packet.sequence, flow.limit[side] + slack) &&
+         sequence_after(packet.sequence, flow.end[side] + slack);
+}
+
+// The first packet of a side other than the one that began. In the middle the other side may have opened a window
+// already.
+void hear_side(Flow& flow, unsigned side, const Packet& packet) {
+  const std::uint32_t opened = flow.limit[side];
+  start_side(flow, side, packet);
+  if (flow.has(FlowFlag::midstream) && sequence_after(opened, flow.limit[side])) {
+    flow.limit[side] = opened;
+  }
+}
+
 // `fin`: the packet has one that the receiver takes, at once or once what is before it has come.
 FlowState state_after(Flow& flow, unsigned side, const Packet& packet, bool midstream, bool fin) {
   FlowState state = flow.state;
@@ -293,8 +321,10 @@ TcpCheck track_tcp(Flow& flow, Direction direction, const Packet& packet, bool m
     return flow.has(FlowFlag::no_session) ? TcpCheck::no_session : TcpCheck::good;
   }
   if ((packet.tcp_flags & tcp_syn) != 0) {
-    return track_syn(flow, side, packet, next);
+    const TcpCheck check = track_syn(flow, side, packet, next);
+    return check == TcpCheck::bad && flow.has(FlowFlag::no_session) ? TcpCheck::no_session : check;
   }
+  bool outside = false;
   if (flow.unanswered()) [[unlikely]] {
     return TcpCheck::bad;  // of the conversation before it: hosts send nothing before a SYN is answered
   }
@@ -309,10 +339,12 @@ TcpCheck track_tcp(Flow& flow, Direction direction, const Packet& packet, bool m
       }
       flow.flags |= FlowFlag::midstream;
     }
-    start_side(flow, side, packet);
-  } else if (sequence_after(packet.sequence, flow.limit[side] + slack) &&
-             sequence_after(packet.sequence, flow.end[side] + slack)) {
-    return TcpCheck::bad;
+    hear_side(flow, side, packet);
+  } else if (lies_outside(flow, side, packet)) [[unlikely]] {
+    if (!flow.has(FlowFlag::midstream)) {
+      return TcpCheck::bad;
+    }
+    outside = true;  // what was under way before it was found is not known: its window goes on here
   }
   if (flow.state == FlowState::half_open) {
     settle_answer(flow, side, packet);
@@ -325,7 +357,7 @@ TcpCheck track_tcp(Flow& flow, Direction direction, const Packet& packet, bool m
   }
   take_acknowledgment(flow, side, packet);
   next = state_after(flow, side, packet, midstream, fin);
-  return flow.has(FlowFlag::no_session) ? TcpCheck::no_session : TcpCheck::good;
+  return outside || flow.has(FlowFlag::no_session) ? TcpCheck::no_session : TcpCheck::good;
 }
 
 }  // namespace sluice::flow
