@@ -60,6 +60,8 @@ std::string stats_report(const Snapshot& s) {
   out += lost(s, "checksums_finished", &PortSnapshot::checksums_finished, "frames that port",
               " received without a finished checksum");
   out += lost(s, "cut_up", &PortSnapshot::cut_up, "packets longer than the MTU that port", " cut up into frames");
+  out += lost(s, "checksums_wrong", &PortSnapshot::checksums_wrong, "sampled TCP and UDP frames of port",
+              " with a wrong checksum");
   out += fmt::format("dropped      {}\n", sum.dropped);
   for (const DropSnapshot& drop : s.drops) {
     if (drop.frames != 0) out += fmt::format("  {:<22} {:>12}  {}\n", drop.reason, drop.frames, drop.text);

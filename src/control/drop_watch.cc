@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <string_view>
+#include <utility>
 
 namespace sluice::control {
 namespace {
@@ -19,32 +20,52 @@ bool is_on_purpose(packet::Reason reason) {
 }  // namespace
 
 void DropWatch::look(const std::vector<Port>& ports) {
+  Port all{"gateway", 0, std::vector<std::uint64_t>(ports.empty() ? 0 : ports.front().drops.size())};
+  for (const Port& port : ports) {
+    all.received += port.received;
+    for (std::size_t reason = 0; reason < port.drops.size(); ++reason) all.drops[reason] += port.drops[reason];
+  }
   if (watched_.empty()) {
     reasons_.resize(ports.size(), packet::no_reason);
-    for (const Port& port : ports) {
-      watched_.push_back({port, {}, 0});
-      for (Port& slice : watched_.back().slices) slice.drops.resize(port.drops.size());
-    }
+    const auto begin = [](const Port& now) {
+      Watched watched{now, {}, 0};
+      for (Port& slice : watched.slices) slice.drops.resize(now.drops.size());
+      return watched;
+    };
+    for (const Port& port : ports) watched_.push_back(begin(port));
+    all_ = begin(all);
     return;
   }
+  bool shown = false;
   for (std::size_t i = 0; i < ports.size(); ++i) {
-    Watched& watched = watched_[i];
-    Port& slice = watched.slices[watched.next++ % seconds];
-    slice.received = ports[i].received - watched.before.received;
-    for (std::size_t reason = 0; reason < ports[i].drops.size(); ++reason) {
-      slice.drops[reason] = ports[i].drops[reason] - watched.before.drops[reason];
-    }
-    watched.before = ports[i];
-    const packet::Reason before = reasons_[i];
-    reasons_[i] = judge(watched, before);
-    if (reasons_[i] == before) continue;
-    if (before != packet::no_reason) {
-      spdlog::info("port {}: no longer drops nearly everything as {}", ports[i].name, packet::reason_name(before));
-    }
-    if (reasons_[i] != packet::no_reason) {
-      spdlog::warn("port {}: drops nearly everything that it receives as {}: {}", ports[i].name,
-                   packet::reason_name(reasons_[i]), packet::reason_text(reasons_[i]));
-    }
+    count(watched_[i], ports[i]);
+    const packet::Reason before = std::exchange(reasons_[i], judge(watched_[i], reasons_[i]));
+    shown = shown || reasons_[i] != packet::no_reason;
+    say("port " + ports[i].name, before, reasons_[i]);
+  }
+  count(all_, all);
+  const packet::Reason before = std::exchange(together_, shown ? packet::no_reason : judge(all_, together_));
+  // Where a port shows it by now, it has not ended.
+  if (!shown) say(all.name, before, together_);
+}
+
+void DropWatch::count(Watched& watched, const Port& now) {
+  Port& slice = watched.slices[watched.next++ % seconds];
+  slice.received = now.received - watched.before.received;
+  for (std::size_t reason = 0; reason < now.drops.size(); ++reason) {
+    slice.drops[reason] = now.drops[reason] - watched.before.drops[reason];
+  }
+  watched.before = now;
+}
+
+void DropWatch::say(const std::string& who, packet::Reason before, packet::Reason now) {
+  if (now == before) return;
+  if (before != packet::no_reason) {
+    spdlog::info("{}: no longer drops nearly everything as {}", who, packet::reason_name(before));
+  }
+  if (now != packet::no_reason) {
+    spdlog::warn("{}: drops nearly everything that it receives as {}: {}", who, packet::reason_name(now),
+                 packet::reason_text(now));
   }
 }
 
@@ -66,6 +87,12 @@ packet::Reason DropWatch::judge(const Watched& watched, packet::Reason known) {
     return slice.received != 0 && 2 * slice.drops[reason] >= slice.received;
   });
   return static_cast<std::size_t>(long_enough) >= most_of ? static_cast<packet::Reason>(reason) : packet::no_reason;
+}
+
+std::string drop_ailment(const Snapshot& snapshot) {
+  return snapshot.drops_nearly_all_as.empty()
+             ? ""
+             : "gateway: drops nearly everything that it receives as " + snapshot.drops_nearly_all_as;
 }
 
 std::string drop_ailment(const PortSnapshot& port) {

@@ -1,5 +1,6 @@
-// Notices that a port drops nearly everything that it receives, for one reason: a sign that something is wrong on the
-// way there or here, which counters alone tell only to who looks at them. Said in the log once, and again when it ends.
+// Notices that a port drops nearly everything that it receives, for one reason, or that all ports together do, each
+// with too few frames to tell: a sign that something is wrong on the way there or here, which counters alone tell only
+// to who looks at them. Said in the log once, and again when it ends.
 //
 //   noticed   four fifths of five seconds' frames are dropped for one reason, and half of those of three seconds;
 //             fewer than five frames are too few to say
@@ -31,6 +32,8 @@ class DropWatch {
   void look(const std::vector<Port>& ports);
   // Of each port: why it drops nearly everything; no_reason: it does not.
   const std::vector<packet::Reason>& reasons() const { return reasons_; }
+  // Likewise of all together, while no port shows it by itself.
+  packet::Reason together() const { return together_; }
 
  private:
   static constexpr std::size_t seconds = 5, most_of = 3;
@@ -40,13 +43,18 @@ class DropWatch {
     std::array<Port, seconds> slices;  // of a second each, the oldest overwritten
     std::size_t next = 0;
   };
+  static void count(Watched& watched, const Port& now);
   static packet::Reason judge(const Watched& watched, packet::Reason known);
+  static void say(const std::string& who, packet::Reason before, packet::Reason now);
 
   std::vector<Watched> watched_;
   std::vector<packet::Reason> reasons_;
+  Watched all_;
+  packet::Reason together_ = packet::no_reason;
 };
 
-// For /healthz; empty: all is well.
+// For /healthz, one each; empty: all is well.
+std::string drop_ailment(const Snapshot& snapshot);
 std::string drop_ailment(const PortSnapshot& port);
 
 }  // namespace sluice::control

@@ -36,6 +36,36 @@ TEST_F(DropWatchTest, APingASecondThatIsLostIsNoticed) {
   EXPECT_EQ(second(20, 0), "") << "it is no longer so";
 }
 
+// Sixteen ports, each with fewer frames than say anything.
+TEST(DropWatchOfAll, PortsOfFewFramesEachAreNoticedTogether) {
+  DropWatch watch;
+  std::vector<DropWatch::Port> ports(16, {"lan", 0, std::vector<std::uint64_t>(packet::max_reasons)});
+  watch.look(ports);
+  for (int i = 0; i < 5; ++i) {
+    ports[static_cast<std::size_t>(i)].received += 1;
+    ports[static_cast<std::size_t>(i)].drops[named("other_host")] += 1;
+    watch.look(ports);
+  }
+  EXPECT_EQ(watch.together(), named("other_host"));
+  EXPECT_EQ(watch.reasons(), std::vector<packet::Reason>(16, packet::no_reason));
+  ports[0].received += 20;
+  watch.look(ports);
+  EXPECT_EQ(watch.together(), packet::no_reason);
+}
+
+TEST(DropWatchOfAll, APortThatShowsItIsEnough) {
+  DropWatch watch;
+  DropWatch::Port port{"lan", 0, std::vector<std::uint64_t>(packet::max_reasons)};
+  watch.look({port});
+  for (int i = 0; i < 6; ++i) {
+    port.received += 10;
+    port.drops[named("other_host")] += 10;
+    watch.look({port});
+  }
+  EXPECT_EQ(watch.reasons().at(0), named("other_host"));
+  EXPECT_EQ(watch.together(), packet::no_reason);
+}
+
 TEST_F(DropWatchTest, ItEndsWithTheTraffic) {
   for (int i = 0; i < 5; ++i) second(100, 100);
   for (int i = 0; i < 4; ++i) EXPECT_EQ(second(0, 0), "other_host") << i;

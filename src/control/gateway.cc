@@ -459,15 +459,21 @@ void Gateway::look_at_mtus() {
 void Gateway::look_at_drops() {
   const engine::EngineStats stats = engine_->stats();
   std::vector<DropWatch::Port> ports;
+  std::vector<ChecksumWatch::Port> checksums;
   for (std::size_t i = 0; i < stats.ports.size(); ++i) {
-    ports.push_back({config_.engine.ports[i].name, stats.ports[i].rx_frames, stats.ports[i].drops});
+    const std::string& name = config_.engine.ports[i].name;
+    ports.push_back({name, stats.ports[i].rx_frames, stats.ports[i].drops});
+    checksums.push_back({name, stats.ports[i].device.checksums_checked, stats.ports[i].device.checksums_wrong});
   }
   drop_watch_.look(ports);
+  checksum_watch_.look(checksums);
   // An interface on a twin that the kernel tells nothing of may have that address.
   const std::uint64_t other_hosts = stats.drops[function::other_host];
   if (other_hosts != std::exchange(other_hosts_, other_hosts) && mirror_) mirror_->look_at_links();
   const std::lock_guard lock(mirror_stats_mutex_);
   nearly_all_dropped_ = drop_watch_.reasons();
+  nearly_all_dropped_together_ = drop_watch_.together();
+  checksums_unfinished_ = checksum_watch_.unfinished();
 }
 
 void Gateway::look_at_forwarding() {
@@ -576,6 +582,12 @@ Snapshot Gateway::snapshot() {
     for (std::size_t i = 0; i < nearly_all_dropped_.size(); ++i) {
       const packet::Reason reason = nearly_all_dropped_[i];
       if (reason != packet::no_reason) snapshot.ports[i].drops_nearly_all_as = packet::reason_name(reason);
+    }
+    if (nearly_all_dropped_together_ != packet::no_reason) {
+      snapshot.drops_nearly_all_as = packet::reason_name(nearly_all_dropped_together_);
+    }
+    for (std::size_t i = 0; i < checksums_unfinished_.size(); ++i) {
+      snapshot.ports[i].checksums_unfinished = checksums_unfinished_[i];
     }
     if (!forwarding_off_.what.empty()) {
       snapshot.forwarding_off = forwarding_off_.what + " (sysctl -w " + forwarding_off_.settings + ")";

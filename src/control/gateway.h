@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "control/api.h"
 #include "control/capture_end.h"
+#include "control/checksum_watch.h"
 #include "control/config.h"
 #include "control/device_capacity.h"
 #include "control/drop_watch.h"
@@ -112,6 +113,7 @@ class Gateway : public StatsSource {
   MirrorLog mirror_log_;
   HostLog host_log_;
   DropWatch drop_watch_;
+  ChecksumWatch checksum_watch_;
   std::uint64_t other_hosts_ = 0;  // frames dropped as for another link address, as of the last look
   TwinAddresses twin_addresses_;
   std::mutex rtsp_figures_mutex_;                // of both
@@ -135,8 +137,10 @@ class Gateway : public StatsSource {
   std::mutex mirror_stats_mutex_;
   MirrorStats mirror_stats_;                        // as of the last tick, for the API's threads
   std::vector<packet::Reason> nearly_all_dropped_;  // by port, as of the last look
-  ForwardingOff forwarding_off_;                    // as of the last look, for them too
-  std::vector<bool> twins_unaddressed_;             // by port, likewise
+  packet::Reason nearly_all_dropped_together_ = packet::no_reason;
+  std::vector<bool> checksums_unfinished_;  // by port, likewise
+  ForwardingOff forwarding_off_;            // as of the last look, for them too
+  std::vector<bool> twins_unaddressed_;     // by port, likewise
   std::vector<std::vector<std::string>> addresses_missing_;
   std::vector<bool> link_up_;  // by port, as of the last tick
   std::vector<bool> deleted_;  // the interface under it; by port

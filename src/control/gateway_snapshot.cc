@@ -157,6 +157,8 @@ PortSnapshot port_of(engine::Engine& engine, const engine::EngineStats::Port& po
   one.from_host_lost = port.host.from_host;
   one.checksums_finished = port.device.checksums_finished;
   one.cut_up = port.device.cut_up;
+  one.checksums_checked = port.device.checksums_checked;
+  one.checksums_wrong = port.device.checksums_wrong;
   one.arrival_unseen = !port::unseen_arrival(described.device).empty();
   return one;
 }

@@ -80,6 +80,16 @@ void drops_nearly_all(const Snapshot& snapshot, Findings& found) {
     if (const std::string drops = drop_ailment(port); !drops.empty())
       found.add(drops, "sluice capture drops shows them");
   }
+  if (const std::string drops = drop_ailment(snapshot); !drops.empty())
+    found.add(drops, "sluice capture drops shows them");
+}
+
+void checksums_unfinished(const Snapshot& snapshot, Findings& found) {
+  each_port(snapshot, [&](const PortSnapshot& port, const std::string& name) {
+    if (!port.checksums_unfinished) return;
+    found.add(name + "most TCP and UDP frames come with wrong checksums",
+              "ethtool -K DEV tx off in the hosts that send, or net_af_packet");
+  });
 }
 
 void forwarding_off(const Snapshot& snapshot, Findings& found) {
@@ -112,8 +122,12 @@ constexpr HealthCheck checks[] = {
      twin_unaddressed},
     {"addresses_missing", "the twin of a port has lost an address of the configuration", addresses_missing},
     {"mtu_lowered", "the interface under a port carries less than the port's mtu", mtu_lowered},
-    {"drops_nearly_all", "nearly all that a port has received for some seconds was dropped for one reason",
+    {"drops_nearly_all",
+     "nearly all that a port, or all together, have received for some seconds was dropped for one reason",
      drops_nearly_all},
+    {"checksums_unfinished",
+     "most TCP and UDP frames that a port receives have wrong checksums, which its driver does not know of",
+     checksums_unfinished},
     {"forwarding_off", "the kernel's forwarding is switched off, which answers what the fast path does not",
      forwarding_off},
     {"rtsp_rules", "rules of the kernel keep RTSP from the proxy", rtsp_rules},

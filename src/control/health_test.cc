@@ -59,6 +59,11 @@ const Case cases[] = {
      "1300 of the port)"},
     {"drops_nearly_all", [](Snapshot& s) { s.ports[0].drops_nearly_all_as = "other_host"; },
      "port left: drops nearly everything that it receives as other_host (sluice capture drops shows them)"},
+    {"drops_nearly_all", [](Snapshot& s) { s.drops_nearly_all_as = "other_host"; },
+     "gateway: drops nearly everything that it receives as other_host (sluice capture drops shows them)"},
+    {"checksums_unfinished", [](Snapshot& s) { s.ports[0].checksums_unfinished = true; },
+     "port left: most TCP and UDP frames come with wrong checksums (ethtool -K DEV tx off in the hosts that send, or "
+     "net_af_packet)"},
     {"forwarding_off", [](Snapshot& s) { s.forwarding_off = "IPv4 forwarding is off on a (sysctl -w x=1)"; },
      "kernel: IPv4 forwarding is off on a (sysctl -w x=1)"},
     {"rtsp_rules", [](Snapshot& s) { s.rtsp_ailment = "rtsp: a rule is missing"; }, "rtsp: a rule is missing"},

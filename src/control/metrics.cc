@@ -186,6 +186,11 @@ void port_metrics(Exposition& out, const Snapshot& s) {
           &PortSnapshot::checksums_finished);
   counter("port_cut_up_packets_total", "Received packets longer than the MTU that were cut up into frames",
           &PortSnapshot::cut_up);
+  counter(
+      "port_checksums_checked_total",
+      "Received TCP and UDP frames whose checksum was looked at, where the driver does not say which are unfinished",
+      &PortSnapshot::checksums_checked);
+  counter("port_checksums_wrong_total", "Of these, frames with a wrong checksum", &PortSnapshot::checksums_wrong);
   if (s.ports.empty()) return;
   out.family("port_up", "gauge", "1: the link is up");
   for (const PortSnapshot& port : s.ports) out.sample(labels(port), port.link_up ? 1 : 0);

@@ -48,6 +48,8 @@ inline Snapshot sample_snapshot() {
   left.tx_errors = 6;
   left.to_host_lost = 3;
   left.from_host_lost = 2;
+  left.checksums_checked = 40;
+  left.checksums_wrong = 4;
   left.twin_unaddressed = true;
   PortSnapshot& right = s.ports[1];
   right.index = 1;

@@ -53,6 +53,10 @@ struct PortSnapshot {
   // than the MTU, of which frames were made.
   std::uint64_t checksums_finished = 0, cut_up = 0;
   bool arrival_unseen = false;  // how long frames wait to be received is not known (port/virtual_device.h)
+  // Of a driver that does not say which checksums are unfinished: TCP and UDP frames that were looked at, those of them
+  // with a wrong checksum, and whether most are now (checksum_watch.h).
+  std::uint64_t checksums_checked = 0, checksums_wrong = 0;
+  bool checksums_unfinished = false;
   // A router's twin that others are to reach, and that has no address but its link's own.
   bool twin_unaddressed = false;
   std::vector<std::string> addresses_missing;  // of the configuration, that its twin does not have
@@ -146,6 +150,9 @@ struct Snapshot {
   std::string rtsp_ailment;
   // Files that the program appends to and cannot write now, each with why (base/appended_file.h).
   std::vector<std::string> output_troubles;
+  // The reason for which nearly all that came in by all ports together was dropped, where no port shows it; empty:
+  // none.
+  std::string drops_nearly_all_as;
   bool conserved = true;  // the equation above holds, as far as a running gateway can tell
   std::vector<LaneSnapshot> lanes;
   std::vector<PortSnapshot> ports;

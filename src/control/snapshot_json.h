@@ -17,7 +17,9 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(PortSnapshot, index, name, devic
                                                 interface_deleted, twin_deleted, drops_nearly_all_as, twin_down,
                                                 rx_frames, rx_bytes, tx_frames, tx_bytes, missed, rx_errors, tx_errors,
                                                 to_host_lost, from_host_lost, checksums_finished, cut_up,
-                                                arrival_unseen, twin_unaddressed, interface_mtu, addresses_missing)
+                                                arrival_unseen, checksums_checked, checksums_wrong,
+                                                checksums_unfinished, twin_unaddressed, interface_mtu,
+                                                addresses_missing)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(DropSnapshot, reason, text, frames)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(IcmpErrorSnapshot, reason, frames)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(FigureSnapshot, name, text, value, counts)
@@ -35,9 +37,9 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(LoadingSnapshot, what, done, tot
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Snapshot, version, uptime_ns, chain, mode, device, deadline_ns,
                                                 bound_ns, cycle_ns, overlap, cycles, late_cycles, overruns,
                                                 slow_launches, launches, worker_busy_ns, reloads_done, reloads_refused,
-                                                forwarding_off, rtsp_ailment, output_troubles, conserved, lanes, ports,
-                                                drops, icmp_errors, figures, devices, away, latency, routes, mirror,
-                                                loading)
+                                                forwarding_off, rtsp_ailment, output_troubles, drops_nearly_all_as,
+                                                conserved, lanes, ports, drops, icmp_errors, figures, devices, away,
+                                                latency, routes, mirror, loading)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(NextHopRow, port, gateway, weight, resolved)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(RouteRow, prefix, kind, next_hops, metric, protocol)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(RouteTable, routes, matching)

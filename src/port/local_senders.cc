@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "port/interface_request.h"
+#include "port/virtual_device.h"
 
 namespace sluice::port {
 namespace {
@@ -31,6 +32,17 @@ std::optional<ethtool_drvinfo> ask(const std::string& interface) {
 std::string interface_driver(const std::string& interface) {
   const auto info = ask(interface);
   return info ? info->driver : "";
+}
+
+bool leaves_checksums_open(const std::string& device) {
+  constexpr std::string_view drivers[] = {"net_tap", "net_virtio_user", "net_vhost", "eth_vhost", "net_memif"};
+  if (is_driver(device, "net_pcap")) {
+    for (const char* const key : {"iface", "rx_iface", "rx_iface_in"}) {
+      if (has_local_senders(device_argument(device, key))) return true;
+    }
+    return false;
+  }
+  return std::ranges::any_of(drivers, [&](std::string_view driver) { return is_driver(device, std::string(driver)); });
 }
 
 bool has_local_senders(const std::string& interface) {

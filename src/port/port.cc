@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/machine.h"
+#include "packet/checksum_check.h"
 #include "packet/offload.h"
 #include "port/driver_log.h"
 #include "port/local_senders.h"
@@ -148,6 +149,10 @@ Expected<void> Port::open_ethdev(const MemoryOptions& memory, unsigned tx_queues
   }
   find_wait_fds();
   finishes_marked_ = has_local_senders(kernel_interface());
+  watches_checksums_ = finishes_marked_ || leaves_checksums_open(options_.device);
+  if (watches_checksums_ && !finishes_marked_) {
+    notes_.push_back(driver() + " does not say which checksums its other end leaves unfinished: samples are looked at");
+  }
   note_local_senders();
   return take_address(info);
 }
@@ -360,6 +365,8 @@ PortStats Port::stats() const {
     stats = {raw.ipackets, raw.ibytes,    raw.opackets, raw.obytes, raw.imissed,  raw.ierrors,
              raw.oerrors,  raw.rx_nombuf, marked_,      0,          stats.link_up};
     stats.tx_errors = is_driver(options_.device, "net_tap") ? 0 : stats.tx_errors;
+    stats.checksums_checked = checksums_checked_;
+    stats.checksums_wrong = checksums_wrong_;
   }
   return stats;
 }
@@ -383,6 +390,20 @@ void Port::finish_marked(rte_mbuf** frames, std::uint16_t count) {
   }
   if (finished != 0) {
     marked_.fetch_add(finished, std::memory_order_relaxed);
+  }
+}
+
+void Port::watch_checksum(const rte_mbuf& frame) {
+  if (frame.nb_segs != 1) {
+    return;
+  }
+  const auto state = packet::check_transport(rte_pktmbuf_mtod(&frame, const std::uint8_t*), frame.data_len);
+  if (state == packet::ChecksumState::none) {
+    return;
+  }
+  checksums_checked_.fetch_add(1, std::memory_order_relaxed);
+  if (state == packet::ChecksumState::wrong) {
+    checksums_wrong_.fetch_add(1, std::memory_order_relaxed);
   }
 }
 

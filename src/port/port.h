@@ -42,6 +42,9 @@ struct PortStats {
   // were cut up (packet_ring.h).
   std::uint64_t checksums_finished = 0, cut_up = 0;
   bool link_up = false;
+  // Of a driver that does not say which checksums are unfinished: TCP and UDP frames that were looked at, and those of
+  // them with a wrong one (packet/checksum_check.h).
+  std::uint64_t checksums_checked = 0, checksums_wrong = 0;
 };
 
 class Port {
@@ -59,6 +62,7 @@ class Port {
     if (packet_) return packet_->rx_burst(queue, frames, count);
     const std::uint16_t received = rte_eth_rx_burst(id_, queue, frames, count);
     if (finishes_marked_) finish_marked(frames, received);
+    if (watches_checksums_ && received != 0) watch_checksum(*frames[0]);
     return received;
   }
   std::uint16_t tx_burst(std::uint16_t queue, rte_mbuf** frames, std::uint16_t count) {
@@ -111,6 +115,7 @@ class Port {
   Expected<void> hold_interface();
   void note_local_senders();
   void finish_marked(rte_mbuf** frames, std::uint16_t count);
+  void watch_checksum(const rte_mbuf& frame);
   Expected<void> open_ethdev(const MemoryOptions& memory, unsigned tx_queues);
   Expected<void> probe(const std::string& name, const MemoryOptions& memory);
   Expected<void> set_up(const rte_eth_dev_info& info, const MemoryOptions& memory, unsigned tx_queues);
@@ -141,6 +146,9 @@ class Port {
   std::unique_ptr<PacketPort> packet_;
   bool finishes_marked_ = false;
   std::atomic<std::uint64_t> marked_{0};
+  // One frame of a burst is enough: at low rates that is each, at high ones it costs little.
+  bool watches_checksums_ = false;
+  std::atomic<std::uint64_t> checksums_checked_{0}, checksums_wrong_{0};
   mutable std::mutex asking_;  // the driver for its counters and its link, while the device may be stopped
 };
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "packet/checksum.h"
+#include "packet/checksum_check.h"
 #include "packet/offload.h"
 #include "require.h"
 
@@ -47,9 +48,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (finish_marked_checksum(marked.data(), marked.size())) {
     const auto places = find_headers(marked.data(), marked.size());
     REQUIRE(places && !places->routed);
+    // Of UDP what a tunnel carries decides.
+    REQUIRE(places->protocol == 17 || check_transport(marked.data(), marked.size()) != ChecksumState::wrong);
   } else {
     REQUIRE(marked == frame);
   }
+  (void)check_transport(frame.data(), frame.size());
   const auto places = find_headers(frame.data(), frame.size());
   const std::size_t start = (fields[3] & 1) != 0 && places ? places->transport : fields[0];
   check_cutting(frame, (fields[3] & 2) != 0 ? Segmentation::tcp : Segmentation::udp, fields[2] % 2048U, start);

@@ -3,12 +3,16 @@
 import json
 import re
 import shutil
+import socket
+import struct
 import subprocess
+import time
 import urllib.error
 import urllib.request
 
 import pytest
 
+from frames import CLIENT, SERVER, checksum, packet4
 from gateway import ROOT, Gateway, config
 from hosts import Lab, wait_until
 
@@ -92,6 +96,43 @@ def test_a_link_that_is_down_is_not_ready(gateway):
     assert wait_until(lambda: ailing(gateway, "link_down"), 3), gateway.why_degraded()
     gateway.host.ip("link set lan0 up")
     assert wait_until(lambda: ailing(gateway, None), 3), gateway.why_degraded()
+
+
+def segment(number, right):
+    """A TCP frame whose checksum was finished, or was not."""
+    content = bytearray(struct.pack("!HHIIBBHHH", 4000, 80, number, 0, 0x50, 2, 1000, 0, 0) + b"data")
+    pseudo = socket.inet_aton(CLIENT) + socket.inet_aton(SERVER) + struct.pack("!HH", 6, len(content))
+    content[16:18] = struct.pack("!H", checksum(pseudo + bytes(content)) if right else ~checksum(pseudo) & 0xFFFF)
+    return packet4(6, bytes(content))
+
+
+def test_checksums_that_nobody_finishes_are_told(tmp_path):
+    """A driver that does not say which they are; the kernel's end of the TAP is given frames as a card without offloads would send."""
+    with Lab() as lab:
+        host = lab.host("router")
+        text = config([("lan", "net_tap0,iface=dt0", ""), ("wan", "net_null0,no-rx=1", "")], size="256M", route=("kernel = false", "max_ipv4 = 10_000", "max_ipv6 = 10_000"))
+        gateway = Gateway(host, tmp_path, text).start()
+        assert "does not say which checksums its other end leaves unfinished" in gateway.log()
+        wire = host.inside(lambda: socket.socket(socket.AF_PACKET, socket.SOCK_RAW))
+        wire.bind(("dt0", 0))
+
+        def send(count, right):
+            for number in range(count):
+                wire.send(segment(number, right))
+                time.sleep(0.01)  # of each burst one is looked at
+
+        before = gateway.stats()["ports"][0]
+        send(5, right=False)
+        assert wait_until(lambda: ailing(gateway, "checksums_unfinished"), 5), gateway.why_degraded()
+        assert "ethtool -K DEV tx off" in gateway.why_degraded() and gateway.log().count("have wrong checksums") == 1
+        after = gateway.stats()["ports"][0]
+        assert 3 <= after["checksums_wrong"] - before["checksums_wrong"] <= after["checksums_checked"] - before["checksums_checked"] <= 5, after
+        assert f'sluice_port_checksums_wrong_total{{port="lan"}} {after["checksums_wrong"]}' in gateway.get("/metrics")
+        send(60, right=True)
+        assert wait_until(lambda: ailing(gateway, None), 5), gateway.why_degraded()
+        assert "most TCP and UDP checksums are right again" in gateway.log()
+        wire.close()
+        gateway.interrupt()
 
 
 def test_a_full_disk_is_not_ready(gateway):

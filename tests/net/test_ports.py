@@ -322,6 +322,7 @@ def test_pcap_reads_a_file_and_sends_to_an_interface(between_files):
                                 "net_pcap1,tx_iface=out0", router)
         assert gateway.process.wait(20) == 0, gateway.log()
         assert "the captures are forwarded" in gateway.log() and "counters add up" in gateway.log()
+        assert "degraded" not in gateway.log(), gateway.log()
         assert sink.counter("eth0", "rx_bytes") - before >= 500 * 1000
 
 
