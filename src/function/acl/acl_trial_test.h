@@ -25,7 +25,8 @@ using packet::Bytes;
 using packet::PacketBuilder;
 
 // The stage that a configuration's text makes; null after a mistake, which fails the test.
-inline std::unique_ptr<engine::Stage> acl_of(const std::string& text, const engine::PortTable& ports = {}) {
+inline std::unique_ptr<engine::Stage> acl_of(const std::string& text,
+                                             const engine::PortTable& ports = engine::PortTable()) {
   Diagnostics diagnostics;
   auto file = Settings::from_text(text, "a.toml", diagnostics);
   EXPECT_TRUE(file) << (file ? "" : file.error().message);
