@@ -98,8 +98,8 @@ TEST(OddServers, OddAnswersArePassedInOrder) {
 
 // A server that writes always the same CSeq, as some do: the answer is that of the one request that waits.
 TEST(OddServers, AnswersWithAnotherNumber) {
-  for (const std::string cseq :
-       {"CSeq: 1", "CSeq: 0", "CSeq: 99", "CSeq: 99\r\nCSeq: 2", std::string("CSeq: 2\0", 8).c_str()}) {
+  using namespace std::string_literals;
+  for (const std::string& cseq : {"CSeq: 1"s, "CSeq: 0"s, "CSeq: 99"s, "CSeq: 99\r\nCSeq: 2"s, "CSeq: 2\0"s}) {
     Trial trial;
     trial.client("OPTIONS * RTSP/1.0\r\nCSeq: 1\r\n\r\n");
     trial.server("RTSP/1.0 200 OK\r\nCSeq: 1\r\n\r\n");
