@@ -3,14 +3,13 @@
 // As libhtp 0.5 does it in Suricata's default (the IDS personality without lower case):
 //   - scheme, user, host and port of an absolute URI are left out (Suricata's uri-include-all: no); what begins with no
 //     slash begins with a scheme, if there is a colon anywhere;
-//   - path: %XX and %uXXXX are decoded, invalid ones stay as they are; backslashes become slashes, encoded ones too;
-//     slashes in a row become one; then UTF-8 becomes one byte a character (best_fit.h), overlong forms of ASCII too
-//     (C0 AF), and what is no UTF-8 '?'; then /./ and /../ are removed (RFC 3986 section 5.2.4), with the slash before
-//     them where they end the path;
-//   - query and fragment: each %XX is decoded, once, whatever it stands for; invalid ones stay as they are, and so do
-//   +,
-//     backslashes, slashes and dots (Suricata's query-plusspace-decode and double-decode-query: no). So does %uXXXX in
-//     the query; in the fragment it is decoded as in the path.
+//   - path: %XX and %uXXXX are decoded, invalid ones stay as they are. Backslashes become slashes, encoded ones too.
+//     Slashes in a row become one. Then UTF-8 becomes one byte a character (best_fit.h), overlong forms of ASCII too
+//     (C0 AF); what is no UTF-8 becomes '?'. Last, /./ and /../ are removed (RFC 3986 section 5.2.4), with the slash
+//     before them where they end the path;
+//   - query and fragment: each %XX is decoded, once, whatever it stands for. Invalid ones stay as they are, and so do
+//     '+', backslashes, slashes and dots (Suricata's query-plusspace-decode and double-decode-query: no). So does
+//     %uXXXX in the query; in the fragment it is decoded as in the path.
 //
 // Thread-safety: any thread.
 #pragma once
