@@ -453,8 +453,10 @@ void Reassembler::close_at_fin(StreamSide& side, Direction direction, StreamSink
   if (!side.fin_seen || side.closed || (!side.depth_reached && sequence_before(side.next, side.fin))) {
     return;
   }
-  if (side.held != nullptr && !side.depth_reached) {
-    side.fin_seen = false;  // what waits lies behind it
+  const bool something_waits = side.held != nullptr && !side.depth_reached;
+  // A gap may end behind it: at its own place at most, if the receiver has acknowledged it and no more.
+  if (something_waits || sequence_after(side.next, side.fin + 1)) {
+    side.fin_seen = false;  // what waits, or what the receiver has, lies behind it
     return;
   }
   close(side, direction, sink);

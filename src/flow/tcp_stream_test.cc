@@ -14,6 +14,7 @@ namespace {
 
 constexpr Direction up = test::up, down = test::down;
 using test::Bytes;
+using test::guarded;
 using test::Rig;
 using test::tcp;
 
@@ -271,6 +272,31 @@ TEST(TcpStream, AFinThatComesTooEarlyHidesNothing) {
   EXPECT_TRUE(late.at(0, "abc"));
   EXPECT_EQ(late.got(), "abcdef");
   EXPECT_EQ(late.sink.closes, "u") << "out of order like any segment";
+}
+
+// The receiver has bytes that lie behind a FIN: it never took it for one.
+TEST(TcpStream, AFinWithinAcknowledgedBytesHidesNothing) {
+  Rig in_a_hole(guarded());
+  in_a_hole.at(4, "", tcp_fin);
+  in_a_hole.ack(8);
+  EXPECT_EQ(in_a_hole.put(6, "ghi"), Taken::all);
+  EXPECT_EQ(in_a_hole.got(), "ghi");
+  EXPECT_EQ(in_a_hole.sink.closes, "");
+
+  Rig before_what_waited;
+  before_what_waited.at(9, "jkl");
+  before_what_waited.at(4, "", tcp_fin);
+  before_what_waited.ack(12);
+  EXPECT_TRUE(before_what_waited.at(12, "mno"));
+  EXPECT_EQ(before_what_waited.got(), "jklmno");
+  EXPECT_EQ(before_what_waited.sink.closes, "");
+
+  Rig believed(guarded());
+  believed.at(4, "", tcp_fin);
+  believed.ack(5);  // its number is acknowledged, and nothing behind it
+  EXPECT_EQ(believed.put(5, "f"), Taken::conflict);
+  EXPECT_EQ(believed.got(), "");
+  EXPECT_EQ(believed.sink.closes, "u");
 }
 
 TEST(TcpStream, WhatItDoesNotTakeItSays) {
