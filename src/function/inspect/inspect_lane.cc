@@ -15,6 +15,8 @@ namespace {
 // for.
 constexpr std::uint32_t sweep_steps = 4096;
 constexpr std::uint64_t most_steps = static_cast<std::uint64_t>(engine::longest_idle.count());
+// Of a capture, whose time goes by as fast as it is read, and which has no deadline.
+constexpr std::uint64_t most_steps_of_captures = 256;
 // Datagrams in fragments that are forgotten in each.
 constexpr std::uint32_t fragments_a_step = 64;
 // Of a batch's time, for what flows tell that end between batches.
@@ -253,11 +255,12 @@ std::uint64_t InspectLane::between_batches() {
   return has_exchanged || has_swept ? ticks_() - began : 0;
 }
 
-// A step of it each millisecond; of a thread that slept, what it slept through is made up for.
+// A step of it each millisecond of the frames' time; of a thread that slept, what it slept through is made up for.
 bool InspectLane::sweep() {
-  const std::uint64_t ms = now_ / 1000;
+  const std::uint64_t ms = (goes_by_ ? now_ : inspection_.now()) / 1000;
   if (ms == swept_) return false;
-  const auto steps = static_cast<std::uint32_t>(std::min(ms - swept_, most_steps));
+  const std::uint64_t passed = ms > swept_ ? ms - swept_ : 1;  // another capture may have begun before
+  const auto steps = static_cast<std::uint32_t>(std::min(passed, goes_by_ ? most_steps : most_steps_of_captures));
   swept_ = ms;
   flow::FlowTable& table = inspection_.conversations().table();
   begin_between();  // of an idle lane, too, each has some time

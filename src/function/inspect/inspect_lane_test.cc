@@ -541,6 +541,24 @@ TEST_F(InspectLaneTest, while_captures_are_read_time_does_not_go_by) {
   EXPECT_EQ(figure("inspect_flows_expired"), 1U) << "a frame of now ends what was so long ago";
 }
 
+TEST_F(InspectLaneTest, flows_of_a_capture_end_by_its_time_however_fast_it_is_read) {
+  int offset = 0;
+  std::uint64_t flag = 0, time = 1'000'000'000'000'000;
+  ASSERT_EQ(rte_mbuf_dyn_rx_timestamp_register(&offset, &flag), 0);
+  const FrameClock capture;
+  use("alert udp any any -> any 1 (sid:1;)\n", {}, 1 << 20, BatchBudget(match::Detector::unlimited), false, &capture);
+  stamp_ = [&](rte_mbuf& mbuf) {
+    mbuf.ol_flags |= flag;
+    *RTE_MBUF_DYNFIELD(&mbuf, offset, std::uint64_t*) = time;
+  };
+  for (std::uint16_t i = 0; i < 20; ++i) {
+    batch({PacketBuilder().ipv4("10.0.1.1", "10.1.0.1").udp(1000 + i, 1).payload(4).build()}, rte_rdtsc(), 0);
+    time += 1'000'000;
+  }
+  EXPECT_EQ(figure("inspect_flows_made"), 20U);
+  EXPECT_LE(figure("inspect_flows"), 2U) << "the last ones";
+}
+
 // What flows tell when they have been silent is not of the port that the next frames come by.
 TEST_F(InspectLaneTest, an_alert_of_a_silent_conversation_names_no_port) {
   tcp_silence_ = 50;
