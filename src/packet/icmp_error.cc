@@ -25,15 +25,13 @@ bool is_icmp_error(std::uint8_t type) {
 }
 
 bool is_host(std::uint32_t ipv4) {
-  const std::uint32_t octet = ipv4 >> 24;
-  return octet != 0 && octet != 127 && octet < 224;
+  return ipv4 != 0 && ipv4 >> 24 != 127 && ipv4 >> 28 != 0xe && ipv4 != 0xffffffffU;
 }
 
 bool is_host(const std::uint8_t* ipv6) {
   static constexpr std::uint8_t zeros[15] = {};
   const bool unspecified_or_loopback = std::memcmp(ipv6, zeros, sizeof zeros) == 0 && ipv6[15] <= 1;
-  const bool mapped = std::memcmp(ipv6, zeros, 10) == 0 && ipv6[10] == 0xff && ipv6[11] == 0xff;
-  return ipv6[0] != 0xff && !unspecified_or_loopback && !mapped;
+  return ipv6[0] != 0xff && !unspecified_or_loopback;
 }
 
 bool may_answer_ipv4(const std::uint8_t* packet, std::uint32_t length) {

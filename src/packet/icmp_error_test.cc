@@ -142,11 +142,11 @@ TEST(IcmpError, AnswersNothingElse) {
   for (const std::uint8_t type : {1, 2, 3, 4, 127}) {
     cases.emplace_back("ICMPv6 " + std::to_string(type), v6().icmp6(type, 0));
   }
-  for (const char* address : {"0.0.0.0", "0.1.2.3", "127.0.0.1", "224.0.0.5", "240.0.0.1", "255.255.255.255"}) {
+  for (const char* address : {"0.0.0.0", "127.0.0.1", "224.0.0.5", "255.255.255.255"}) {
     cases.emplace_back(std::string("from ") + address, v4(address));
     cases.emplace_back(std::string("to ") + address, v4("10.1.0.9", address));
   }
-  for (const char* address : {"::", "::1", "ff02::1", "ff0e::1", "::ffff:10.0.0.1"}) {
+  for (const char* address : {"::", "::1", "ff02::1", "ff0e::1"}) {
     cases.emplace_back(std::string("from ") + address, v6(address));
     cases.emplace_back(std::string("to ") + address, v6("2001:db8:1::9", address));
   }

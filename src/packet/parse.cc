@@ -9,45 +9,43 @@ namespace {
 // What an address means to a router that sees it in a packet.
 enum class Role { forward, host, refuse };
 
-// RFC 1812 section 5.3.7; link-local: RFC 3927 section 2.7.
+// RFC 1812 section 5.3.7, but for what Linux forwards: 0/8 without 0.0.0.0, and 240/4 without the broadcast address.
+// Link-local: RFC 3927 section 2.7.
 Role ipv4_source(std::uint32_t address, bool to_group) {
-  const std::uint32_t octet = address >> 24;
   if (address == 0) {
     return to_group ? Role::host : Role::refuse;  // a host that has no address yet asks for one (DHCP)
   }
-  if (octet == 0 || octet == 127 || octet >= 224) {
+  if (address >> 24 == 127 || address >> 28 == 0xe || address == 0xffffffffU) {
     return Role::refuse;
   }
   return address >> 16 == 0xa9fe ? Role::host : Role::forward;
 }
 
 Role ipv4_destination(std::uint32_t address) {
-  const std::uint32_t octet = address >> 24;
   if (address == 0xffffffffU || address >> 28 == 0xe) {
     return Role::host;
   }
-  if (octet == 0 || octet == 127 || octet >= 240) {
+  if (address == 0 || address >> 24 == 127) {
     return Role::refuse;
   }
   return address >> 16 == 0xa9fe ? Role::host : Role::forward;
 }
 
-// RFC 4291 sections 2.5.2 (unspecified), 2.5.3 (loopback), 2.5.6 (link-local), 2.7 (multicast); RFC 6890 table 20
-// (IPv4-mapped addresses never stand in a packet).
+// RFC 4291 sections 2.5.2 (unspecified), 2.5.3 (loopback), 2.5.6 (link-local), 2.7 (multicast). IPv4-mapped addresses
+// have no business in a packet (RFC 6890 table 20), and Linux forwards them as any other.
 struct Ipv6Class {
   bool unspecified;
-  bool loopback_or_mapped;
+  bool loopback;
   bool link_local;
   bool multicast;
 };
 
 Ipv6Class classify(const std::uint8_t* address) {
   static constexpr std::uint8_t zeros[16] = {};
-  const bool zero10 = std::memcmp(address, zeros, 10) == 0;
   const bool zero15 = std::memcmp(address, zeros, 15) == 0;
   return {
       .unspecified = zero15 && address[15] == 0,
-      .loopback_or_mapped = (zero15 && address[15] == 1) || (zero10 && address[10] == 0xff && address[11] == 0xff),
+      .loopback = zero15 && address[15] == 1,
       .link_local = address[0] == 0xfe && (address[1] & 0xc0) == 0x80,
       .multicast = address[0] == 0xff,
   };
@@ -77,7 +75,7 @@ Reason parse_ipv4(const std::uint8_t* data, std::uint32_t length, FrameView& vie
     return bad_checksum;
   }
   const Role destination = ipv4_destination(be32(ip.destination));
-  const bool to_group = (be32(ip.destination) >> 28) >= 0xe;
+  const bool to_group = be32(ip.destination) >> 28 == 0xe || be32(ip.destination) == 0xffffffffU;
   const Role source = ipv4_source(be32(ip.source), to_group);
   if (source == Role::refuse) {
     return bad_source;
@@ -108,10 +106,10 @@ Reason parse_ipv6(const std::uint8_t* data, std::uint32_t length, FrameView& vie
   }
   const Ipv6Class source = classify(ip.source);
   const Ipv6Class destination = classify(ip.destination);
-  if (source.multicast || source.loopback_or_mapped) {
+  if (source.multicast || source.loopback) {
     return bad_source;
   }
-  if (destination.unspecified || destination.loopback_or_mapped) {
+  if (destination.unspecified || destination.loopback) {
     return bad_destination;
   }
   const bool host = source.unspecified || source.link_local || destination.link_local || destination.multicast ||

@@ -77,7 +77,7 @@ constexpr bool ordinary_ipv4(std::uint8_t first_octet) {
   return ordinary_octet[first_octet];
 }
 
-// Not ::/64 (unspecified, loopback, IPv4-mapped), link-local or multicast.
+// Not ::/64 (unspecified, loopback), link-local or multicast.
 inline bool ordinary_ipv6(const std::uint8_t* address) {
   std::uint64_t upper;
   std::memcpy(&upper, address, sizeof upper);

@@ -76,11 +76,11 @@ Answer reference_ipv4(const Bytes& frame) {
   const IpAddress source = IpAddress::from_bytes(4, &frame.at(26));
   const IpAddress destination = IpAddress::from_bytes(4, &frame.at(30));
   const bool group = in(destination, {"224.0.0.0/4", "255.255.255.255"});
-  const bool asks_for_address = in(source, {"0.0.0.0"}) && in(destination, {"224.0.0.0/3"});
-  if (in(source, {"0.0.0.0/8", "127.0.0.0/8", "224.0.0.0/3"}) && !asks_for_address) {
+  const bool asks_for_address = in(source, {"0.0.0.0"}) && group;
+  if (in(source, {"0.0.0.0", "127.0.0.0/8", "224.0.0.0/4", "255.255.255.255"}) && !asks_for_address) {
     return refused("bad_source");
   }
-  if (in(destination, {"0.0.0.0/8", "127.0.0.0/8", "240.0.0.0/4"}) && !group) {
+  if (in(destination, {"0.0.0.0", "127.0.0.0/8"})) {
     return refused("bad_destination");
   }
   const bool host = group || asks_for_address || in(source, {"169.254.0.0/16"}) ||
@@ -104,10 +104,10 @@ Answer reference_ipv6(const Bytes& frame) {
   }
   const IpAddress source = IpAddress::from_bytes(6, &frame.at(22));
   const IpAddress destination = IpAddress::from_bytes(6, &frame.at(38));
-  if (in(source, {"ff00::/8", "::1", "::ffff:0.0.0.0/96"})) {
+  if (in(source, {"ff00::/8", "::1"})) {
     return refused("bad_source");
   }
-  if (in(destination, {"::/127", "::ffff:0.0.0.0/96"})) {
+  if (in(destination, {"::/127"})) {
     return refused("bad_destination");
   }
   const bool host = in(source, {"::", "fe80::/10"}) || in(destination, {"ff00::/8", "fe80::/10"}) ||

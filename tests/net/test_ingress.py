@@ -310,6 +310,17 @@ def test_the_reverse_path_filter_holds_in_the_fast_path(network, everywhere, lan
         assert wait_until(lambda: forwarded(network, source) == wanted, 5), forwarded(network, source)
 
 
+@pytest.mark.parametrize(("source", "dropped"), [
+    ("240.0.0.1", 0), ("255.255.255.254", 0), ("0.1.2.3", 0), ("0.0.0.0", 5), ("127.0.0.1", 5), ("224.0.0.5", 5), ("255.255.255.255", 5),
+])
+def test_a_source_is_martian_where_linux_says_so(network, source, dropped):
+    """240/4 and 0/8 are addresses like others there since Linux 2.6.25 and 5.3; the server is one."""
+    assert network.reaches(SERVER4)
+    before = network.gateway.drops().get("bad_source", 0)
+    assert forwarded(network, source)[0] == 5 - dropped
+    assert network.gateway.drops().get("bad_source", 0) - before == dropped
+
+
 def test_a_source_with_a_blackhole_route_is_refused_and_a_multipath_one_is_not(network):
     router = network.router
     router.ip(f"route add blackhole {NOWHERE}/32")

@@ -21,21 +21,18 @@ constexpr std::size_t routes_between_looks = 1024;
 std::string_view no_router_has(const packet::IpAddress& address) {
   const std::uint8_t first = address.bytes[0];
   if (address.family == 4) {
-    return first == 0                               ? "is an unspecified address (0.0.0.0/8)"
+    return address.v4_host_order() == 0             ? "is the unspecified address"
            : first == 127                           ? "is a loopback address"
            : first >> 4 == 0xe                      ? "is a multicast address"
            : address.v4_host_order() == 0xffffffffU ? "is the broadcast address"
-           : first >= 240                           ? "is a reserved address (240.0.0.0/4)"
                                                     : "";
   }
   constexpr std::array<std::uint8_t, 16> zeros{};
-  const bool zero10 = std::equal(zeros.begin(), zeros.begin() + 10, address.bytes.begin());
   const bool zero15 = std::equal(zeros.begin(), zeros.begin() + 15, address.bytes.begin());
-  return first == 0xff                                                      ? "is a multicast address"
-         : zero15 && address.bytes[15] == 0                                 ? "is the unspecified address"
-         : zero15 && address.bytes[15] == 1                                 ? "is the loopback address"
-         : zero10 && address.bytes[10] == 0xff && address.bytes[11] == 0xff ? "is an IPv4-mapped address"
-                                                                            : "";
+  return first == 0xff                      ? "is a multicast address"
+         : zero15 && address.bytes[15] == 0 ? "is the unspecified address"
+         : zero15 && address.bytes[15] == 1 ? "is the loopback address"
+                                            : "";
 }
 
 // Multicast, which broadcast is a case of, and no address at all are no host's (IEEE 802-2014 section 8.2).
@@ -49,8 +46,8 @@ std::string_view no_host_has(const packet::MacAddress& mac) {
 
 // Empty: the prefix has addresses that are forwarded to.
 std::string never_forwarded(const packet::IpPrefix& prefix) {
-  // Of such a range a prefix holds nothing else, but for those as wide as 0.0.0.0/0 and ::/0.
-  const bool wide = prefix.address.bytes[0] == 0 && prefix.length < (prefix.address.family == 4 ? 8 : 96);
+  // Of such a range a prefix holds nothing else, but for those that begin with the unspecified address.
+  const bool wide = prefix.address.bytes[0] == 0 && prefix.length < (prefix.address.family == 4 ? 32 : 127);
   const std::string_view why = no_router_has(prefix.address);
   return why.empty() || wide ? "" : "begins with " + prefix.address.str() + ", which " + std::string(why);
 }
