@@ -258,6 +258,82 @@ TEST_F(Seams, a_rule_waits_for_its_pattern_whatever_refuses_the_piece_before) {
   }
 }
 
+// A rule that has held is known for as long as four others have not (flow/carried.h). Its pattern comes anew behind
+// theirs, and is cut.
+TEST_F(Seams, a_rule_that_has_held_waits_for_its_pattern_whatever_holds_meanwhile) {
+  const std::string pattern = "USER images PASS images SYST";
+  const std::string others[] = {"first of others", "second of others", "third of others", "fourth of others",
+                                "fifth of others"};
+  std::string rules = "alert tcp any any -> any 80 (content:\"" + pattern + "\"; sid:1;)\n";
+  for (std::size_t o = 0; o < std::size(others); ++o) {
+    rules += "alert tcp any any -> any 80 (content:\"" + others[o] + "\"; sid:" + std::to_string(2 + o) + ";)\n";
+  }
+  use(rules);
+  for (std::size_t count = 0; count <= std::size(others); ++count) {
+    std::string text = "xxxx" + pattern + "zzzz";
+    const std::size_t first = text.size();
+    for (std::size_t o = 0; o < count; ++o) text += others[o] + "--";
+    const std::size_t begins = text.size();
+    text += pattern + "zzzz";
+    for (std::size_t part = 1; part < pattern.size(); ++part) {
+      const std::size_t at = begins + part;
+      // The others come with the beginning, or in a piece of their own.
+      for (const bool together : {true, false}) {
+        std::vector<Piece> pieces = {{0, first}};
+        if (together) {
+          pieces.push_back({first, at - first});
+        } else {
+          if (count != 0) pieces.push_back({first, begins - first});
+          pieces.push_back({begins, part});
+        }
+        pieces.push_back({at, text.size() - at});
+        told_of(text, pieces, Search::core, 0);
+        const auto by_core = each_;
+        EXPECT_EQ(by_core.size(), 2 + count);
+        for (unsigned seed = 0; seed < 4; ++seed) {
+          told_of(text, pieces, seed == 0 ? Search::device : Search::either, seed);
+          EXPECT_EQ(each_, by_core) << count << " others, cut at " << part << ", " << together << " " << seed;
+        }
+      }
+    }
+  }
+}
+
+// More rules hold with each piece than are known to have held, and many of their patterns are cut.
+TEST_F(Seams, rules_of_one_content_hold_as_often_whoever_searches) {
+  Random random(13);
+  std::size_t held = 0;
+  for (int set = 0; set < 6; ++set) {
+    std::vector<std::string> words;
+    std::string rules;
+    while (words.size() < 40) {
+      std::string text;
+      for (const std::size_t size = 12 + pick(random, 30); text.size() < size;) {
+        text += static_cast<char>('a' + pick(random, 26));
+      }
+      words.push_back(text);
+      rules += "alert tcp any any -> any 80 (content:\"" + text + "\"; sid:" + std::to_string(words.size()) + ";)\n";
+    }
+    use(rules);
+    for (int stream = 0; stream < 12; ++stream) {
+      std::string text;
+      while (text.size() < 4000) text += words[pick(random, words.size())];
+      std::vector<Piece> pieces;
+      for (std::size_t at = 0; at < text.size(); at += pieces.back().size) {
+        pieces.push_back({at, std::min(20 + pick(random, 500), text.size() - at)});
+      }
+      told_of(text, pieces, Search::core, 0);
+      const auto by_core = each_;
+      held += by_core.size();
+      for (const Search search : {Search::device, Search::either}) {
+        told_of(text, pieces, search, static_cast<unsigned>(random()));
+        ASSERT_EQ(each_, by_core) << "set " << set << ", stream " << stream << ", search " << static_cast<int>(search);
+      }
+    }
+  }
+  EXPECT_GT(held, 2000U);
+}
+
 // A rule holds anew when its pattern comes anew, whoever searches, and whatever of the packet's header and the flow's
 // bits refuses it before. The pieces are long enough for a pattern to be in one of them or two, and the rules so few
 // that all that are open are known.

@@ -118,7 +118,10 @@ bool Detector::collect(Point point, const PacketFacts& packet, const Found& foun
     if (is_out_of_scope(rank)) return;
     if (found.growing && needs_end_[rank]) return;
     if (found.payload_is_ordinary && needs_payload_[rank]) return;
-    if (std::find(found.without.begin(), found.without.end(), ranked_[rank].rule) != found.without.end()) return;
+    if (std::find(found.without.begin(), found.without.end(), ranked_[rank].rule) != found.without.end()) {
+      begin(rank, found.window, scratch);  // it may be forgotten that it has held when the pattern's rest comes
+      return;
+    }
     const HeaderGate& gate = gates_[rank];
     if (gate.passes(packet, found.inspected) ||
         (found.stream && by_piece_[rank] && gate.passes(packet, found.piece.size()))) {

@@ -170,7 +170,7 @@ class Detector {
     std::string_view window{};                 // Buffer::payload, which ends with them
     std::span<const std::uint32_t> open{};     // rules to be tried besides
     std::span<const std::uint32_t> begun{};    // those of which the pattern ends in the piece, likewise
-    std::span<const std::uint32_t> without{};  // rules not to be tried
+    std::span<const std::uint32_t> without{};  // rules not to be tried; they may begin
     bool growing = false;                      // the point's body is not whole yet
     std::string_view body{};                   // if it is growing
     std::size_t body_before = 0;               // with so many of its bytes all candidates were confirmed before
