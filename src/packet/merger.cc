@@ -35,7 +35,8 @@ std::uint8_t flags_of(const std::uint8_t* tcp) {
 }
 
 // Plain: Ethernet, IP without more, TCP with a payload, nothing behind; a checksum that is right.
-bool is_plain(const std::uint8_t* frame, std::size_t length, HeaderPlaces& places, std::size_t& headers) {
+bool is_plain(const std::uint8_t* frame, std::size_t length, Merger::Checksum checksum, HeaderPlaces& places,
+              std::size_t& headers) {
   const auto found = find_headers(frame, length);
   if (!found || found->protocol != protocol_tcp || found->network != sizeof(EthernetHeader) || found->end != length) {
     return false;
@@ -54,15 +55,15 @@ bool is_plain(const std::uint8_t* frame, std::size_t length, HeaderPlaces& place
   }
   places = *found;
   headers = found->transport + tcp_bytes;
-  return checksum_ok(frame, places);
+  return checksum == Merger::Checksum::known_right || checksum_ok(frame, places);
 }
 
 }  // namespace
 
-bool Merger::begin(const std::uint8_t* frame, std::size_t length) {
+bool Merger::begin(const std::uint8_t* frame, std::size_t length, Checksum checksum) {
   HeaderPlaces places;
   std::size_t headers = 0;
-  if (!is_plain(frame, length, places, headers) || flags_of(frame + places.transport) != tcp_ack) {
+  if (!is_plain(frame, length, checksum, places, headers) || flags_of(frame + places.transport) != tcp_ack) {
     return false;
   }
   first_ = frame;
@@ -101,11 +102,11 @@ bool Merger::follows(const std::uint8_t* frame) const {
          sequence_of(frame + transport) == static_cast<std::uint32_t>(sequence_of(first_ + transport) + total_);
 }
 
-bool Merger::add(const std::uint8_t* frame, std::size_t length) {
+bool Merger::add(const std::uint8_t* frame, std::size_t length, Checksum checksum) {
   HeaderPlaces places;
   std::size_t headers = 0;
   if (ended_ || length < header_bytes_ || length - header_bytes_ > payload_bytes_ ||
-      length - places_.network + total_ > longest_packet || !is_plain(frame, length, places, headers) ||
+      length - places_.network + total_ > longest_packet || !is_plain(frame, length, checksum, places, headers) ||
       headers != header_bytes_ || places.family != places_.family || !follows(frame)) {
     return false;
   }

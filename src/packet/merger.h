@@ -4,9 +4,10 @@
 //
 // What a card makes of the packet are the frames that it came from, to the byte: all headers are the same but for what
 // counts up (sequence, IPv4 identification), no frame but the last is shorter or has PSH, and each has a right
-// checksum, which is verified, for a damaged frame must not come out whole.
+// checksum, for a damaged frame must not come out whole: it is verified where the caller does not know it to be right.
 //
-// No call allocates or fails otherwise. Any thread. Cost: a pass over each frame's bytes.
+// No call allocates or fails otherwise. Any thread. Cost: the headers, and where a checksum is verified a pass over the
+// frame's bytes.
 #pragma once
 
 #include <cstddef>
@@ -21,10 +22,13 @@ class Merger {
   // Without VLAN tags, IPv4 options and IPv6 extension headers.
   static constexpr std::size_t most_header_bytes = 14 + 40 + 60;
 
+  // Of a frame's transport checksum.
+  enum class Checksum : std::uint8_t { to_verify, known_right };
+
   // `frame` stays where it is until write_headers(). False: it is none that others may follow.
-  bool begin(const std::uint8_t* frame, std::size_t length);
+  bool begin(const std::uint8_t* frame, std::size_t length, Checksum checksum);
   // False: it does not follow the last one, which ends the packet.
-  bool add(const std::uint8_t* frame, std::size_t length);
+  bool add(const std::uint8_t* frame, std::size_t length, Checksum checksum);
 
   // Of each frame, in front of its payload.
   std::size_t header_bytes() const { return header_bytes_; }

@@ -10,6 +10,8 @@
 namespace sluice::packet {
 namespace {
 
+using enum Merger::Checksum;
+
 constexpr std::uint32_t first_sequence = 0xffffff00;  // it wraps
 
 PacketBuilder segment(unsigned family, std::uint32_t number, std::size_t payload = 1448) {
@@ -28,8 +30,8 @@ TEST(Merger, WhatACardMakesOfThePacketAreTheFrames) {
       for (unsigned i = 0; i < count; ++i) frames.push_back(segment(family, i).build());
       frames.back() = segment(family, count - 1, 99).tcp_flags(tcp_ack | tcp_psh).build();
       Merger merger;
-      ASSERT_TRUE(merger.begin(frames[0].data(), frames[0].size()));
-      for (unsigned i = 1; i < count; ++i) ASSERT_TRUE(merger.add(frames[i].data(), frames[i].size())) << i;
+      ASSERT_TRUE(merger.begin(frames[0].data(), frames[0].size(), to_verify));
+      for (unsigned i = 1; i < count; ++i) ASSERT_TRUE(merger.add(frames[i].data(), frames[i].size(), to_verify)) << i;
       Bytes whole(merger.header_bytes());
       merger.write_headers(whole.data());
       for (const Bytes& frame : frames) {
@@ -51,11 +53,11 @@ TEST(Merger, WhatACardMakesOfThePacketAreTheFrames) {
 TEST(Merger, NoMoreThanAnIpPacketHolds) {
   Merger merger;
   const Bytes first = segment(4, 0).build();
-  ASSERT_TRUE(merger.begin(first.data(), first.size()));
+  ASSERT_TRUE(merger.begin(first.data(), first.size(), to_verify));
   unsigned taken = 1;
   for (; taken < 64; ++taken) {
     const Bytes next = segment(4, taken).build();
-    if (!merger.add(next.data(), next.size())) break;
+    if (!merger.add(next.data(), next.size(), to_verify)) break;
   }
   EXPECT_EQ(taken, 45U);
 }
@@ -89,8 +91,8 @@ TEST(Merger, WhatDoesNotFollowIsNotTaken) {
     change(builder);
     const Bytes next = builder.build();
     Merger merger;
-    ASSERT_TRUE(merger.begin(first.data(), first.size()));
-    EXPECT_FALSE(merger.add(next.data(), next.size())) << what;
+    ASSERT_TRUE(merger.begin(first.data(), first.size(), to_verify));
+    EXPECT_FALSE(merger.add(next.data(), next.size(), to_verify)) << what;
   }
 }
 
@@ -100,13 +102,13 @@ TEST(Merger, NothingFollowsAShorterFrameOrAPush) {
     const Bytes second = segment(4, 1, push ? 1448 : 1440).tcp_flags(push ? tcp_ack | tcp_psh : tcp_ack).build();
     const Bytes third = segment(4, 2).tcp_sequence(first_sequence + 1448 + (push ? 1448 : 1440), 77).build();
     Merger merger;
-    ASSERT_TRUE(merger.begin(first.data(), first.size()));
-    ASSERT_TRUE(merger.add(second.data(), second.size()));
-    EXPECT_FALSE(merger.add(third.data(), third.size()));
+    ASSERT_TRUE(merger.begin(first.data(), first.size(), to_verify));
+    ASSERT_TRUE(merger.add(second.data(), second.size(), to_verify));
+    EXPECT_FALSE(merger.add(third.data(), third.size(), to_verify));
   }
   Merger merger;
   const Bytes push = segment(4, 0).tcp_flags(tcp_ack | tcp_psh).build();
-  EXPECT_FALSE(merger.begin(push.data(), push.size()));
+  EXPECT_FALSE(merger.begin(push.data(), push.size(), to_verify));
 }
 
 }  // namespace

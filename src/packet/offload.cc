@@ -108,6 +108,11 @@ std::uint16_t never_zero(std::uint16_t checksum) {
   return checksum == 0 ? std::uint16_t{0xffff} : checksum;
 }
 
+// Added to a sum that has the word it takes it out: ones' complement.
+std::uint64_t without(std::uint16_t word) {
+  return static_cast<std::uint16_t>(~word);
+}
+
 }  // namespace
 
 std::optional<HeaderPlaces> find_headers(const std::uint8_t* frame, std::size_t length) {
@@ -211,7 +216,27 @@ bool Segmenter::begin(const std::uint8_t* frame, std::size_t length, Segmentatio
   at_ = headers_;
   end_ = places_.end;
   index_ = 0;
+  sum_headers();
   return true;
+}
+
+// What of them is the same in every segment. A segment's own fields are added to it, and its headers only written: one
+// that is read back at once waits for the cache to fetch a buffer that nobody has touched for long.
+void Segmenter::sum_headers() {
+  network_sum_ = 0;
+  if (places_.family == 4) {
+    const auto& ip = header_at<Ipv4Header>(frame_, places_.network);
+    network_sum_ = partial_sum(&ip, places_.transport - places_.network) + without(ip.total_length) + without(ip.id) +
+                   without(ip.checksum);
+  }
+  // The pseudo-header's sum is in the checksum's place, made with the length of the whole: so an IPv6 routing header,
+  // whose last destination it has, needs no look.
+  const std::uint8_t* const transport = frame_ + places_.transport;
+  const auto whole = be16(static_cast<std::uint16_t>(places_.end - places_.transport));
+  transport_sum_ = partial_sum(transport, headers_ - places_.transport) + without(whole);
+  if (kind_ == Segmentation::udp) {
+    transport_sum_ += without(header_at<UdpHeader>(transport, 0).length);
+  }
 }
 
 void Segmenter::write_network(std::uint8_t* to, std::size_t payload) const {
@@ -221,32 +246,36 @@ void Segmenter::write_network(std::uint8_t* to, std::size_t payload) const {
         be16(static_cast<std::uint16_t>(packet - sizeof(Ipv6Header)));
     return;
   }
+  const std::uint16_t length = be16(static_cast<std::uint16_t>(packet));
+  const std::uint16_t id =
+      be16(static_cast<std::uint16_t>(be16(header_at<Ipv4Header>(frame_, places_.network).id) + index_));
   auto& ip = header_at<Ipv4Header>(to, places_.network);
-  ip.total_length = be16(static_cast<std::uint16_t>(packet));
-  ip.id = be16(static_cast<std::uint16_t>(be16(ip.id) + index_));
-  ip.checksum = ipv4_header_checksum(ip);
+  ip.total_length = length;
+  ip.id = id;
+  ip.checksum = finish_sum(network_sum_ + length + id);
 }
 
-// The pseudo-header's sum is in the checksum's place, made with the length of the whole: so an IPv6 routing header,
-// whose last destination it has, needs no look.
 void Segmenter::write_transport(std::uint8_t* to, std::size_t payload) const {
   std::uint8_t* const segment = to + places_.transport;
-  const std::size_t bytes = headers_ - places_.transport + payload;
+  const std::uint16_t length = be16(static_cast<std::uint16_t>(headers_ - places_.transport + payload));
+  std::uint64_t sum = partial_sum(frame_ + at_, payload, transport_sum_ + length);
   std::size_t offset = udp_checksum_offset;
   if (kind_ == Segmentation::udp) {
-    header_at<UdpHeader>(segment, 0).length = be16(static_cast<std::uint16_t>(bytes));
+    header_at<UdpHeader>(segment, 0).length = length;
+    sum += length;
   } else {
     offset = tcp_checksum_offset;
-    auto& tcp = header_at<TcpHeader>(segment, 0);
-    tcp.sequence = be32(static_cast<std::uint32_t>(be32(tcp.sequence) + (at_ - headers_)));
+    const auto& whole = header_at<TcpHeader>(frame_, places_.transport);
+    const std::uint32_t sequence = be32(static_cast<std::uint32_t>(be32(whole.sequence) + (at_ - headers_)));
     const bool last = at_ + payload == end_;
-    const unsigned gone = (last ? 0U : tcp_fin | tcp_psh) | (index_ == 0 ? 0U : tcp_cwr);
-    tcp.flags = static_cast<std::uint8_t>(tcp.flags & ~gone);
+    const unsigned gone = whole.flags & ((last ? 0U : tcp_fin | tcp_psh) | (index_ == 0 ? 0U : tcp_cwr));
+    auto& tcp = header_at<TcpHeader>(segment, 0);
+    tcp.sequence = sequence;
+    tcp.flags = static_cast<std::uint8_t>(whole.flags & ~gone);
+    // The flags are the low byte of their word.
+    sum += std::uint64_t{~whole.sequence} + sequence + without(be16(static_cast<std::uint16_t>(gone)));
   }
-  const auto whole = static_cast<std::uint16_t>(places_.end - places_.transport);
-  const std::uint64_t other_length =
-      std::uint64_t{static_cast<std::uint16_t>(~be16(whole))} + be16(static_cast<std::uint16_t>(bytes));
-  const std::uint16_t checksum = never_zero(finish_sum(partial_sum(segment, bytes, other_length)));
+  const std::uint16_t checksum = never_zero(finish_sum(sum));
   std::memcpy(segment + offset, &checksum, sizeof checksum);
 }
 

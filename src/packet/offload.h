@@ -62,6 +62,7 @@ class Segmenter {
 
  private:
   std::size_t next_payload() const { return end_ - at_ < payload_bytes_ ? end_ - at_ : payload_bytes_; }
+  void sum_headers();
   void write_network(std::uint8_t* to, std::size_t payload) const;
   void write_transport(std::uint8_t* to, std::size_t payload) const;
 
@@ -72,6 +73,8 @@ class Segmenter {
   std::size_t payload_bytes_ = 0;
   std::size_t at_ = 0, end_ = 0;  // what of the frame is still to be written
   std::uint16_t index_ = 0;
+  // Of the headers of the whole, but for the lengths and the IPv4 identification.
+  std::uint64_t network_sum_ = 0, transport_sum_ = 0;
 };
 
 }  // namespace sluice::packet

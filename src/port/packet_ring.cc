@@ -256,6 +256,7 @@ bool PacketRing::take(std::uint8_t* bytes, std::size_t length, const VirtioHeade
   }
   if (unfinished && packet::finish_checksum(bytes, length, header.checksum_start, header.checksum_offset)) {
     finished_.add(1);
+    mbuf->ol_flags |= RTE_MBUF_F_RX_L4_CKSUM_GOOD;
   }
   auto* const to = rte_pktmbuf_mtod(mbuf, std::uint8_t*);
   if (tag.type == 0) {
@@ -300,6 +301,7 @@ std::uint16_t PacketRing::cut(rte_mempool* pool, rte_mbuf** frames, std::uint16_
     }
     rte_pktmbuf_data_len(mbuf) = static_cast<std::uint16_t>(length);
     rte_pktmbuf_pkt_len(mbuf) = static_cast<std::uint32_t>(length);
+    mbuf->ol_flags |= RTE_MBUF_F_RX_L4_CKSUM_GOOD;
     frames[taken++] = mbuf;
   }
   finished_.add(taken);

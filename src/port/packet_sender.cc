@@ -28,6 +28,13 @@ const std::uint8_t* bytes_of(const rte_mbuf* frame) {
   return rte_pktmbuf_mtod(frame, const std::uint8_t*);
 }
 
+// Who received it has made or verified it, and who has changed the frame since has kept it right.
+packet::Merger::Checksum checksum_of(const rte_mbuf* frame) {
+  return (frame->ol_flags & RTE_MBUF_F_RX_L4_CKSUM_MASK) == RTE_MBUF_F_RX_L4_CKSUM_GOOD
+             ? packet::Merger::Checksum::known_right
+             : packet::Merger::Checksum::to_verify;
+}
+
 }  // namespace
 
 PacketSender::~PacketSender() {
@@ -131,11 +138,14 @@ unsigned PacketSender::describe(rte_mbuf** frames, unsigned count) {
 // How many of the frames go together, and describes them; 1: the first goes alone, and is not described.
 unsigned PacketSender::merge(rte_mbuf** frames, unsigned count, unsigned message) {
   packet::Merger merger;
-  if (count < 2 || !merger.begin(bytes_of(frames[0]), rte_pktmbuf_data_len(frames[0]))) {
+  if (count < 2 || !merger.begin(bytes_of(frames[0]), rte_pktmbuf_data_len(frames[0]), checksum_of(frames[0]))) {
     return 1;
   }
+  const auto follows = [&](const rte_mbuf* frame) {
+    return merger.add(bytes_of(frame), rte_pktmbuf_data_len(frame), checksum_of(frame));
+  };
   unsigned together = 1;
-  while (together < count && merger.add(bytes_of(frames[together]), rte_pktmbuf_data_len(frames[together]))) {
+  while (together < count && follows(frames[together])) {
     ++together;
   }
   if (together == 1) {
