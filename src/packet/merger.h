@@ -6,8 +6,8 @@
 // counts up (sequence, IPv4 identification), no frame but the last is shorter or has PSH, and each has a right
 // checksum, for a damaged frame must not come out whole: it is verified where the caller does not know it to be right.
 //
-// No call allocates or fails otherwise. Any thread. Cost: the headers, and where a checksum is verified a pass over the
-// frame's bytes.
+// No call allocates or fails otherwise. Any thread. Cost: a look at the headers, and where a checksum is verified a
+// pass over the frame's bytes (packet/checksum.h).
 #pragma once
 
 #include <cstddef>

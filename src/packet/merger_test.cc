@@ -96,6 +96,28 @@ TEST(Merger, WhatDoesNotFollowIsNotTaken) {
   }
 }
 
+// A frame that the caller knows to be right is taken without a look at its bytes: here they are wrong, and it is taken.
+TEST(Merger, AWrongChecksumIsSeenWhereItIsNotKnownToBeRight) {
+  for (const unsigned family : {4U, 6U}) {
+    const Bytes right = segment(family, 0).build();
+    const Bytes wrong_first = segment(family, 0).transport_checksum(0x1234).build();
+    const Bytes wrong_next = segment(family, 1).transport_checksum(0x1234).build();
+    Merger merger;
+    EXPECT_FALSE(merger.begin(wrong_first.data(), wrong_first.size(), to_verify));
+    EXPECT_TRUE(merger.begin(wrong_first.data(), wrong_first.size(), known_right));
+    ASSERT_TRUE(merger.begin(right.data(), right.size(), to_verify));
+    EXPECT_FALSE(merger.add(wrong_next.data(), wrong_next.size(), to_verify));
+    EXPECT_TRUE(merger.add(wrong_next.data(), wrong_next.size(), known_right));
+  }
+}
+
+// What is known is the transport's; the IPv4 header has its own.
+TEST(Merger, AWrongIpChecksumIsSeenAlways) {
+  const Bytes wrong = segment(4, 0).ip_checksum(0x1234).build();
+  Merger merger;
+  EXPECT_FALSE(merger.begin(wrong.data(), wrong.size(), known_right));
+}
+
 TEST(Merger, NothingFollowsAShorterFrameOrAPush) {
   for (const bool push : {true, false}) {
     const Bytes first = segment(4, 0).build();

@@ -207,6 +207,38 @@ TEST_F(PacketRingTest, FramesThatFollowEachOtherAreSentAsOnePacket) {
   EXPECT_EQ(rte_mempool_in_use_count(pool), 0U);
 }
 
+// Their checksums are wrong, as the sender's pseudo-header sum was. The port made them, so it merges them without a
+// look; the same frames without its mark go one by one.
+TEST_F(PacketRingTest, FramesThatThePortCutAreMergedWithoutVerifyingThem) {
+  open();
+  const auto other = PacketRing::open(if_nametoindex("x1"), {}, true, std::nullopt);
+  ASSERT_TRUE(other) << other.error().message;
+  const VirtioHeader header{virtio_needs_checksum, virtio_tcp4, 54, 1448, 34, 16};
+  for (const bool marked : {true, false}) {
+    Sender("x1").send(header, unfinished_tcp(1448U * 8U));
+    std::array<rte_mbuf*, 8> burst{};
+    ASSERT_EQ(port_->rx_burst(0, burst.data(), 8), 8);
+    for (rte_mbuf* const frame : burst) {
+      EXPECT_EQ(frame->ol_flags & RTE_MBUF_F_RX_L4_CKSUM_MASK, RTE_MBUF_F_RX_L4_CKSUM_GOOD);
+      if (!marked) frame->ol_flags &= ~RTE_MBUF_F_RX_L4_CKSUM_MASK;
+    }
+    ASSERT_EQ(port_->tx_burst(0, burst.data(), 8), 8);
+    ASSERT_EQ((*other)->receive(port_->pools()[0], burst.data(), 8), 8);
+    rte_pktmbuf_free_bulk(burst.data(), 8);
+    EXPECT_EQ((*other)->counts().cut_up, 1U) << "marked: " << marked;
+  }
+}
+
+// What came finished over the cable has no mark.
+TEST_F(PacketRingTest, AFrameThatCameWithItsChecksumIsNotMarked) {
+  open();
+  Sender("x1").send({}, PacketBuilder().ipv4("10.0.0.1", "10.1.0.1").tcp(1, 2).payload(100).build());
+  rte_mbuf* frame = nullptr;
+  ASSERT_EQ(port_->rx_burst(0, &frame, 1), 1);
+  EXPECT_EQ(frame->ol_flags & RTE_MBUF_F_RX_L4_CKSUM_MASK, 0U);
+  rte_pktmbuf_free(frame);
+}
+
 // Without the interface's own cutting up the kernel refuses the packet; the frames go one by one then.
 TEST_F(PacketRingTest, WhereTheInterfaceTakesNoLongPacketsFramesGoOneByOne) {
   ASSERT_EQ(space_.run("ethtool -K x0 tso off > /dev/null"), 0);

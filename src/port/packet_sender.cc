@@ -28,7 +28,7 @@ const std::uint8_t* bytes_of(const rte_mbuf* frame) {
   return rte_pktmbuf_mtod(frame, const std::uint8_t*);
 }
 
-// Who received it has made or verified it, and who has changed the frame since has kept it right.
+// Whoever received it made or verified it, and whoever has changed the frame since has kept it right.
 packet::Merger::Checksum checksum_of(const rte_mbuf* frame) {
   return (frame->ol_flags & RTE_MBUF_F_RX_L4_CKSUM_MASK) == RTE_MBUF_F_RX_L4_CKSUM_GOOD
              ? packet::Merger::Checksum::known_right

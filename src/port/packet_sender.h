@@ -5,8 +5,11 @@
 // up to 64 KB (packet/merger.h), as they do between kernels on such an interface; where the interface takes none, which
 // shows when it refuses one, frames go one by one for a while.
 //
+// A frame with RTE_MBUF_F_RX_L4_CKSUM_GOOD is merged on trust: PacketRing gives it to those whose checksum it finished,
+// and who changes a frame keeps the checksum right. Of every other frame the checksum is verified first.
+//
 // Thread-safety: send() is one thread's; counts() any thread's. Cost: one system call for 64 frames, one copy of each;
-// merging sums up each frame's bytes once.
+// merging reads the headers, and all bytes of a frame that it verifies.
 #pragma once
 
 #include <rte_mbuf.h>
