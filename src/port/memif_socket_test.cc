@@ -18,7 +18,7 @@ namespace {
 class MemifSocket : public testing::Test {
  protected:
   ~MemifSocket() override {
-    close(server_);
+    stop_listening();
     unlink(path_.c_str());
   }
   void listen_there() {
@@ -28,6 +28,12 @@ class MemifSocket : public testing::Test {
     server_ = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
     ASSERT_EQ(bind(server_, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
     ASSERT_EQ(listen(server_, 1), 0);
+  }
+  // As the end of a process does: the file stays. Once: the number may be that of memif's own socket next, and DPDK
+  // ends the program when one is closed under it.
+  void stop_listening() {
+    if (server_ >= 0) close(server_);
+    server_ = -1;
   }
   bool is_there() const { return std::filesystem::exists(path_); }
   std::string device(const std::string& more) const { return "net_memif0,id=0,socket=" + path_ + more; }
@@ -39,7 +45,7 @@ class MemifSocket : public testing::Test {
 TEST_F(MemifSocket, ThatAKilledServerLeftIsRemoved) {
   for (const char* role : {"server", "master"}) {
     ASSERT_NO_FATAL_FAILURE(listen_there());
-    close(server_);  // as a process that is killed does
+    stop_listening();
     ASSERT_TRUE(is_there());
     remove_stale_socket(device(std::string(",socket-abstract=no,role=") + role));
     EXPECT_FALSE(is_there()) << role;
@@ -48,7 +54,7 @@ TEST_F(MemifSocket, ThatAKilledServerLeftIsRemoved) {
 
 TEST_F(MemifSocket, APortOpensWhereAServerWasKilled) {
   ASSERT_NO_FATAL_FAILURE(listen_there());
-  close(server_);
+  stop_listening();
   PortOptions options;
   options.name = "core";
   options.device = device(",role=server,socket-abstract=no");
@@ -60,7 +66,7 @@ TEST_F(MemifSocket, OfALivingServerOrAClientStays) {
   ASSERT_NO_FATAL_FAILURE(listen_there());
   remove_stale_socket(device(",socket-abstract=no,role=server"));
   EXPECT_TRUE(is_there()) << "somebody listens";
-  close(server_);
+  stop_listening();
   remove_stale_socket(device(",socket-abstract=no,role=client"));
   remove_stale_socket(device(",role=server"));
   remove_stale_socket("net_null0,socket-abstract=no,role=server,socket=" + path_);
