@@ -6,8 +6,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <memory>
+#include <optional>
 #include <string>
 #include <utility>
+
+#include "../tests/support/net_namespace.h"
 
 namespace sluice::port {
 namespace {
@@ -20,9 +24,18 @@ std::string said() {
 
 class InterfaceLockTest : public testing::Test {
  protected:
+  // In a namespace of its own where it may have one: else another program that tests this has the lock meanwhile.
   void SetUp() override {
+    if (test::NetNamespace::permitted()) {
+      space_.emplace();
+      inside_.reset(new test::NetNamespace::Entry(space_->enter()));
+    }
     if (if_nametoindex("lo") == 0) GTEST_SKIP() << "this network namespace has no interface";
   }
+
+ private:
+  std::optional<test::NetNamespace> space_;
+  std::unique_ptr<test::NetNamespace::Entry> inside_;
 };
 
 TEST_F(InterfaceLockTest, is_there_once_and_free_again_when_it_goes) {

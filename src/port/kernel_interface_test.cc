@@ -1,4 +1,5 @@
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "../tests/support/net_namespace.h"
 #include "port/port.h"
@@ -24,6 +25,11 @@ class KernelInterfaceTest : public testing::Test {
     return options;
   }
   std::string link() const { return space_.output("ip -d link show x0"); }
+  // The kernel notes that a cable is in some time after `ip link` has ended.
+  static bool comes_up(const Port& port) {
+    for (int i = 0; i < 500 && !port.link_up(); ++i) usleep(10'000);
+    return port.link_up();
+  }
 
   NetNamespace space_;
   NetNamespace::Entry inside_ = space_.enter();
@@ -78,9 +84,9 @@ TEST_F(KernelInterfaceTest, AnotherInterfaceOfTheSameNameIsNotThePorts) {
     ASSERT_EQ(space_.run("ip link set x1 up"), 0);
     auto port = Port::open(on(std::string(driver) + ",iface=x0"), {}, 1);
     ASSERT_TRUE(port) << port.error().message;
-    EXPECT_TRUE((*port)->link_up() && !(*port)->interface_deleted());
+    EXPECT_TRUE(comes_up(**port) && !(*port)->interface_deleted());
     ASSERT_EQ(space_.run("ip link set x0 name y0 && ip link set y0 up"), 0);
-    EXPECT_TRUE((*port)->link_up() && !(*port)->interface_deleted()) << "renamed, it is the same";
+    EXPECT_TRUE(comes_up(**port) && !(*port)->interface_deleted()) << "renamed, it is the same";
     ASSERT_EQ(space_.run("ip link del y0 && ip link add x0 mtu 1500 type veth peer name x1 && ip link set x0 up && "
                          "ip link set x1 up && ip link set x0 promisc on"),
               0);
