@@ -46,17 +46,19 @@ Expected<std::string> change(const control::ApiClient& client, const Request& re
   return answer.get();
 }
 
+// A refused reload, or a file, has a line for each mistake.
+void say_lines(const std::string& message) {
+  std::istringstream lines(message);
+  for (std::string line; std::getline(lines, line);) std::fprintf(stderr, "sluice: %s\n", line.c_str());
+}
+
 int ask(const ApiPlace& api, const Request& request, bool json) {
   const auto client = open_api(api);
   if (!client) return 2;
   const auto answer = request.change ? change(*client, request) : client->get(request.path);
   const auto text = answer && request.print && !json ? request.print(*answer) : answer;
   if (!text) {
-    // A refused reload has a line for each mistake of the file.
-    std::istringstream lines(text.error().message);
-    for (std::string line; std::getline(lines, line);) {
-      std::fprintf(stderr, "sluice: %s\n", line.c_str());
-    }
+    say_lines(text.error().message);
     return 1;
   }
   std::fputs(text->c_str(), stdout);
@@ -151,23 +153,55 @@ void add_srtp(CLI::App& ctl, const std::shared_ptr<ApiPlace>& api, const std::sh
          "Take away one that was added so, or the guard of one that was taken away: what comes passes as it comes");
 }
 
-// What one request may hold: the API takes 4 KB.
-constexpr std::size_t most_entries_bytes = 3000;
+// A change of a set as the command line has it.
+struct SetChange {
+  std::string set;
+  std::vector<std::string> entries;
+  std::string file{};  // of more of them; "-": the standard input
+};
 
-// As many requests as it takes, each a change of its own; the first that is refused is the last.
-int change_set(const ApiPlace& api, const std::string& path, const std::string& set,
-               const std::vector<std::string>& entries, bool json) {
-  int status = 0;
-  for (std::size_t first = 0; first < entries.size() && status == 0;) {
-    nlohmann::json body = {{"set", set}, {"entries", nlohmann::json::array()}};
-    for (std::size_t bytes = 0; first < entries.size() && (bytes == 0 || bytes < most_entries_bytes); ++first) {
-      bytes += entries[first].size() + 3;
-      body["entries"].push_back(entries[first]);
-    }
-    const std::string text = body.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-    status = ask(api, {path, true, printer(done_report), text}, json);
+// What the set holds, which says how its file is read.
+Expected<lookup::acl::SetType> type_of_set(const control::ApiClient& client, const std::string& set) {
+  if (!lookup::acl::is_good_name(set)) {
+    return make_error("NAME: a set's name has " + std::string(lookup::acl::good_name_text));
   }
-  return status;
+  const auto answer = client.get("/api/v1/acl/sets?limit=1&name=" + set);
+  if (!answer) return tl::unexpected(answer.error());
+  const auto rows = control::from_json_text<std::vector<control::AclSetRow>>(*answer);
+  if (!rows) return tl::unexpected(rows.error());
+  const bool ports = !rows->empty() && rows->front().type == name_of(lookup::acl::SetType::ports);
+  return ports ? lookup::acl::SetType::ports : lookup::acl::SetType::addresses;
+}
+
+// Those of the file behind those of the command line.
+Expected<void> add_entries_of_file(const control::ApiClient& client, SetChange& change) {
+  const auto type = type_of_set(client, change.set);
+  if (!type) return tl::unexpected(type.error());
+  const bool is_stdin = change.file == "-";
+  auto text = is_stdin ? read_stream_file(change.file) : Expected<std::string>();
+  if (!text) return tl::unexpected(text.error());
+  const auto read = is_stdin ? lookup::acl::read_set_text(*text, "standard input", *type)
+                             : lookup::acl::read_set_file(change.file, *type);
+  if (!read) return make_error(read.error().message + "\nnothing is changed");
+  for (const lookup::acl::SetEntry& entry : *read) change.entries.push_back(entry.str());
+  if (change.entries.empty()) return make_error((is_stdin ? "standard input" : change.file) + ": has no entries");
+  return {};
+}
+
+// One request: all of it, or nothing.
+int change_set(const ApiPlace& api, const std::string& path, SetChange change, bool json) {
+  const auto client = open_api(api);
+  if (!client) return 2;
+  if (!change.file.empty()) {
+    if (const auto read = add_entries_of_file(*client, change); !read) {
+      say_lines(read.error().message);
+      return 1;
+    }
+  }
+  const nlohmann::json body = {{"set", change.set}, {"entries", change.entries}};
+  return ask(api,
+             {path, true, printer(done_report), body.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)},
+             json);
 }
 
 // The entries of one set, one a line, as a file of a set has them.
@@ -203,14 +237,24 @@ void add_sets(CLI::App& acl, const std::shared_ptr<ApiPlace>& api, const std::sh
   });
   const auto change = [&](const char* command, const char* text) {
     CLI::App* one = sets->add_subcommand(command, text);
-    const auto set = std::make_shared<std::string>();
-    const auto entries = std::make_shared<std::vector<std::string>>();
-    one->add_option("NAME", *set, "the set")->type_name("")->required();
-    one->add_option("ENTRY", *entries, "addresses, prefixes or ranges; of a set of ports: ports or ranges")
-        ->type_name("")
-        ->required();
-    one->callback(
-        [=, &status] { status = change_set(*api, std::string("/api/v1/acl/sets/") + command, *set, *entries, *json); });
+    const auto wanted = std::make_shared<SetChange>();
+    one->add_option("NAME", wanted->set, "the set")->type_name("")->required();
+    CLI::Option* const entries =
+        one->add_option("ENTRY", wanted->entries, "addresses, prefixes or ranges; of a set of ports: ports or ranges")
+            ->type_name("");
+    CLI::Option* const file =
+        one->add_option("-f,--file", wanted->file,
+                        "a file of entries, as [[acl.set]] file has them: one a line, or several with blanks or commas "
+                        "between, # or ; a comment; -: the standard input")
+            ->type_name("FILE");
+    one->footer("All entries are changed, or none: one that cannot be is named, with its line in the file.");
+    one->callback([=, &status] {
+      if (entries->empty() && file->empty()) {
+        throw CLI::ValidationError("ENTRY or -f FILE is required", CLI::ExitCodes::RequiredError);
+      }
+      if (!file->empty()) require_file(wanted->file);
+      status = change_set(*api, std::string("/api/v1/acl/sets/") + command, *wanted, *json);
+    });
   };
   change("add", "Add entries, from the next frame on; until a restart, or a reload that changes the set");
   change("remove", "Take entries out, likewise");

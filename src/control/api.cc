@@ -31,6 +31,10 @@ namespace sluice::control {
 namespace {
 
 constexpr std::size_t largest_body = 4096, largest_request = 65536;
+// A set's change is one request, whole or not at all, and a set may have a million entries. By TCP, which is any user's
+// where it takes changes, it is bounded as all others are.
+constexpr std::size_t largest_set_change = 64U << 20;
+constexpr std::string_view set_paths = "/api/v1/acl/sets/";
 constexpr std::chrono::seconds request_time = capture_patience;
 // A reload, and more that are refused meanwhile, leave some for reads, whatever captures run.
 constexpr std::size_t threads = 4 + engine::FrameTap::most_sessions;
@@ -59,15 +63,16 @@ nlohmann::json health(const Snapshot& snapshot, const char* well, const char* il
 
 using Body = std::vector<char, media::WipingAllocator<char>>;
 
-// Within the limit; most paths have no use for one. Wiped with its last copy, for there may be a key in it. A request
-// without a length and without chunks has none (RFC 9112 section 6.3), where httplib by itself would wait for one; and
-// it holds its own limit against a length that is said, not against what chunks bring. False: the status says why.
-bool read_body(const httplib::Request& request, const httplib::ContentReader& body, Body& text,
+// Within `largest` bytes; most paths have no use for one. Wiped with its last copy, for there may be a key in it. A
+// request without a length and without chunks has none (RFC 9112 section 6.3), where httplib by itself would wait for
+// one; and it holds its own limit against a length that is said, not against what chunks bring. False: the status says
+// why.
+bool read_body(const httplib::Request& request, const httplib::ContentReader& body, std::size_t largest, Body& text,
                httplib::Response& response) {
   if (!request.has_header("Content-Length") && !request.has_header("Transfer-Encoding")) return true;
   bool fits = true;
   const auto take = [&](const char* bytes, std::size_t size) {
-    fits = size <= largest_body - text.size();
+    fits = size <= largest - text.size();
     if (fits) text.insert(text.end(), bytes, bytes + size);
     return fits;
   };
@@ -111,10 +116,12 @@ int try_to_bind(const addrinfo& to) {
 class Door {
  public:
   enum class Kind { tcp, socket };
-  explicit Door(Kind kind) : kind(kind) {
+  explicit Door(Kind kind)
+      : kind(kind),
+        server(kind == Kind::socket ? largest_request + largest_set_change : largest_request, request_time) {
     server.new_task_queue = [] { return new httplib::ThreadPool(threads); };
     server.set_socket_options(set_socket_options);
-    server.set_payload_max_length(largest_body);
+    server.set_payload_max_length(kind == Kind::socket ? largest_set_change : largest_body);
     server.set_default_headers(
         {{"Cache-Control", "no-store"}, {"Server", std::string(server_product) + SLUICE_VERSION}});
   }
@@ -140,8 +147,13 @@ class Door {
     while (!server.is_running() && !ended_) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
 
+  // Of the body of a request for this path.
+  std::size_t largest_body_of(std::string_view path) const {
+    return kind == Kind::socket && path.starts_with(set_paths) ? largest_set_change : largest_body;
+  }
+
   const Kind kind;
-  BoundedServer server{largest_request, request_time};
+  BoundedServer server;
 
  private:
   std::atomic<bool> ended_{false};
@@ -223,16 +235,21 @@ class HttpApi final : public Api {
     paths_.insert("POST " + path);
     // Not serialised: a reload must not keep reads waiting.
     const auto take = [path, handler = std::move(handler)](const httplib::Request& request, httplib::Response& response,
-                                                           const httplib::ContentReader& body) {
+                                                           const httplib::ContentReader& body, std::size_t largest) {
       Body bytes;
-      if (!read_body(request, body, bytes, response)) return;
+      if (!read_body(request, body, largest, bytes, response)) return;
       // Streams come and go by the thousand.
       spdlog::log(path.starts_with("/api/v1/srtp/") ? spdlog::level::debug : spdlog::level::info, "api: POST {} by {}",
                   path, request.remote_addr.empty() ? "TCP" : request.remote_addr);
       const media::WipedString text(std::string(bytes.begin(), bytes.end()));
       handler(text.text(), response);
     };
-    for (Door* const door : doors()) door->server.Post(path, take);
+    for (Door* const door : doors()) {
+      const std::size_t largest = door->largest_body_of(path);
+      door->server.Post(
+          path, [take, largest](const httplib::Request& request, httplib::Response& response,
+                                const httplib::ContentReader& body) { take(request, response, body, largest); });
+    }
   }
   void post_set(const std::string& path,
                 Expected<std::string> (StatsSource::*make)(const std::string&, const std::vector<std::string>&)) {
@@ -384,9 +401,9 @@ class HttpApi final : public Api {
           return Result::Unhandled;
         });
     door.server.set_error_handler(
-        httplib::Server::Handler([this](const httplib::Request& request, httplib::Response& response) {
+        httplib::Server::Handler([this, &door](const httplib::Request& request, httplib::Response& response) {
           if (!response.body.empty()) return;
-          answer_error(response, response.status, refusal(request, response.status));
+          answer_error(response, response.status, refusal(request, response.status, door));
         }));
     door.server.set_exception_handler(
         [](const httplib::Request&, httplib::Response& response, std::exception_ptr problem) {
@@ -409,7 +426,7 @@ class HttpApi final : public Api {
            socket_path_;
   }
 
-  std::string refusal(const httplib::Request& request, int status) const {
+  std::string refusal(const httplib::Request& request, int status, const Door& door) const {
     switch (status) {
       case 404: {
         std::string known;
@@ -417,7 +434,10 @@ class HttpApi final : public Api {
         return "there is no " + request.method + " " + request.path + "; there are " + known;
       }
       case 413:
-        return "the body is larger than " + std::to_string(largest_body) + " bytes";
+        return "the body is larger than " + std::to_string(door.largest_body_of(request.path)) + " bytes" +
+               (door.kind == Door::Kind::tcp && request.path.starts_with(set_paths) && !socket_path_.empty()
+                    ? "; larger changes of a set are taken over the unix socket " + socket_path_
+                    : "");
       case 414:
         return "the address is too long";
       default:

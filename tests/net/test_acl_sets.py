@@ -118,6 +118,38 @@ def test_sets_change_while_traffic_runs(network):
     assert network.gateway.stats()["conserved"]
 
 
+def test_a_long_change_is_whole_or_not_at_all(network, tmp_path):
+    def entries():
+        return json.loads(network.gateway.get("/api/v1/acl/sets?name=blocked"))[0]["entries"]
+
+    def change(*words, check=False):
+        return network.gateway.control("acl", "set", *words, check=check)
+
+    configured = tmp_path / "blocked.txt"
+    configured.write_text("", encoding="ascii")
+    network.gateway.reload_acl(SETS.format(file=configured))
+    before = entries()
+    many = [f"203.0.{i // 256}.{i % 256}" for i in range(20_000)]
+    wrong = [*many[:15_000], "203.0.113.300", *many[15_000:]]
+    answer = change("add", "blocked", *wrong)
+    assert "entry 15001 of 20001, '203.0.113.300'" in answer and "nothing is changed" in answer
+    file = tmp_path / "more.txt"
+    file.write_text("# of today\n" + "\n".join(wrong) + "\nhost\n", encoding="ascii")
+    answer = change("add", "blocked", "-f", file)
+    assert f'{file}:15002: "203.0.113.300"' in answer and f'{file}:20003: "host"' in answer and "nothing is changed" in answer
+    assert entries() == before
+    file.write_text("# of today\n" + "\n".join(many) + "\n", encoding="ascii")
+    assert change("add", "blocked", "192.0.2.77", "-f", file, check=True).startswith("20001 entries added")
+    assert entries() == before + 20_001
+    removed = network.router.run(["sh", "-c", f"{SLUICE} ctl acl set remove blocked -f - < {file}"])
+    assert removed.startswith("20000 entries removed")
+    assert entries() == before + 1
+    file.write_text("# none\n", encoding="ascii")
+    assert f"{file}: has no entries" in change("add", "blocked", "-f", file)
+    assert "there is no set" in change("add", "blokced", "-f", file)
+    assert "ENTRY or -f FILE" in change("add", "blocked")
+
+
 def test_check_names_the_line_of_a_set_s_file(network):
     file = network.gateway.config_path.parent / "wrong.txt"
     file.write_text("192.0.2.1\n192.0.2.1/24\n", encoding="ascii")

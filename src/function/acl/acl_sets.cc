@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/quote.h"
 #include "base/spelling.h"
 #include "function/acl/acl.h"
 #include "lookup/acl/rule_text.h"
@@ -16,12 +17,16 @@ using lookup::acl::SetTables;
 
 namespace {
 
-// Of the texts, or an Error that names the one that cannot be.
+// Of the texts, or an Error that names the first that cannot be, and its place where there are several.
 Expected<std::vector<SetEntry>> entries_of(const NamedSet& set, const std::vector<std::string>& texts) {
   std::vector<SetEntry> entries;
   for (const std::string& text : texts) {
     auto entry = parse_set_entry(set.type, text);
-    if (!entry) return make_error("\"" + text + "\": " + entry.error().message);
+    if (!entry) {
+      const std::string place = std::to_string(entries.size() + 1) + " of " + std::to_string(texts.size());
+      return make_error((texts.size() == 1 ? "" : "entry " + place + ", ") + in_quotes(text) + ": " +
+                        entry.error().message + "; nothing is changed");
+    }
     entries.push_back(*entry);
   }
   lookup::acl::tidy(entries);
@@ -153,7 +158,9 @@ Expected<std::string> Acl::change_set(std::string_view name, const std::vector<s
   add ? std::set_union(before.begin(), before.end(), wanted->begin(), wanted->end(), std::back_inserter(after))
       : std::set_difference(before.begin(), before.end(), wanted->begin(), wanted->end(), std::back_inserter(after));
   if (after.size() > lookup::acl::most_set_entries) {
-    return make_error("a set has " + std::to_string(lookup::acl::most_set_entries) + " entries at most");
+    return make_error("a set has " + std::to_string(lookup::acl::most_set_entries) +
+                      " entries at most, and with these " + std::string(name) + " would have " +
+                      std::to_string(after.size()) + "; nothing is changed");
   }
   const std::size_t changed = add ? after.size() - before.size() : before.size() - after.size();
   const std::size_t rest = wanted->size() - changed, count = after.size();

@@ -124,13 +124,17 @@ void tidy(std::vector<SetEntry>& entries) {
 Expected<std::vector<SetEntry>> read_set_file(const std::string& path, SetType type) {
   const auto text = read_regular_file(path, largest_file);
   if (!text) return tl::unexpected(text.error());
+  return read_set_text(*text, path, type);
+}
+
+Expected<std::vector<SetEntry>> read_set_text(std::string_view text, const std::string& name, SetType type) {
   std::vector<SetEntry> entries;
-  LineMistakes mistakes(path);
+  LineMistakes mistakes(name);
   constexpr std::string_view between = " \t\r,", byte_order_mark = "\xEF\xBB\xBF";
   unsigned number = 1;
-  for (std::size_t at = text->starts_with(byte_order_mark) ? byte_order_mark.size() : 0; at < text->size(); ++number) {
-    const std::size_t end = std::min(text->find('\n', at), text->size());
-    const std::string line = entries_of(std::string_view(*text).substr(at, end - at));
+  for (std::size_t at = text.starts_with(byte_order_mark) ? byte_order_mark.size() : 0; at < text.size(); ++number) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    const std::string line = entries_of(text.substr(at, end - at));
     at = end + 1;
     for (std::size_t first = 0; (first = line.find_first_not_of(between, first)) != std::string_view::npos;) {
       const std::size_t last = std::min(line.find_first_of(between, first), line.size());

@@ -5,7 +5,7 @@
 //     type    = "addresses"                 # or "ports"; default "addresses"
 //     entries = ["192.0.2.0/24", "198.51.100.1-198.51.100.9", "2001:db8::/32"]
 //     file    = "blocked.txt"               # more: one a line, or several with blanks or commas between; # or ; a
-//     comment
+//                                           # comment
 //
 // An entry is an address, a prefix or a range of addresses (both families in one set), or a port or a range of ports.
 //
@@ -58,6 +58,8 @@ void tidy(std::vector<SetEntry>& entries);
 
 // The entries of a file. The Error has a line for each of the first mistakes, "FILE:LINE: ...".
 Expected<std::vector<SetEntry>> read_set_file(const std::string& path, SetType type);
+// The same of a text, which the Error calls `name`.
+Expected<std::vector<SetEntry>> read_set_text(std::string_view text, const std::string& name, SetType type);
 
 // The sets of an [acl] section, behind those that `sets` has, whose names they may not have.
 void read_sets(Settings& acl, std::vector<NamedSet>& sets);
