@@ -96,6 +96,27 @@ MaskedTags both(const MaskedTags& a, const MaskedTags& b) {
   return {static_cast<std::uint16_t>(a.value | b.value), static_cast<std::uint16_t>(a.mask | b.mask)};
 }
 
+// Beyond it nothing is counted exactly: the lists of one rule could multiply to more than a number holds.
+constexpr std::size_t most_counted = 1'000'000'000;
+
+std::size_t capped_product(std::size_t a, std::size_t b) {
+  return b != 0 && a > most_counted / b ? most_counted : a * b;
+}
+
+// Any address, family 0, goes with both.
+std::size_t pairs_of_one_family(const std::vector<AddressChoice>& sources,
+                                const std::vector<AddressChoice>& destinations) {
+  const auto count = [](const std::vector<AddressChoice>& choices, int family) {
+    return static_cast<std::size_t>(std::ranges::count_if(
+        choices, [&](const AddressChoice& choice) { return choice.prefix.address.family == family; }));
+  };
+  std::size_t pairs = capped_product(count(sources, 0), destinations.size());
+  for (const int family : {4, 6}) {
+    pairs += capped_product(count(sources, family), count(destinations, family) + count(destinations, 0));
+  }
+  return std::min(pairs, most_counted);
+}
+
 // One rule for each of what the lists allow, in their order.
 void multiply_out(Settings& section, const AclRule& rule, RuleValues& values, RuleBook& book) {
   const auto sources = values.addresses("source", Side::source);
@@ -107,24 +128,20 @@ void multiply_out(Settings& section, const AclRule& rule, RuleValues& values, Ru
   const auto egresses = values.gates("egress", true);
   const bool ports_are_good = check_ports(section, "source_port", source_ports, protocols) &
                               check_ports(section, "destination_port", destination_ports, protocols);
-  const std::size_t each =
-      source_ports.size() * destination_ports.size() * protocols.size() * ingresses.size() * egresses.size();
-  const std::size_t all = sources.size() * destinations.size() * each;
-  if (all == 0 || !ports_are_good) return;  // is told
-  std::size_t count = 0;
-  for (const AddressChoice& source : sources) {
-    for (const AddressChoice& destination : destinations) {
-      const int a = source.prefix.address.family, b = destination.prefix.address.family;
-      count += a == 0 || b == 0 || a == b ? each : 0;
-    }
-  }
+  const std::size_t sizes[] = {source_ports.size(), destination_ports.size(), protocols.size(), ingresses.size(),
+                               egresses.size()};
+  std::size_t each = 1;
+  for (const std::size_t size : sizes) each = capped_product(each, size);
+  if (each == 0 || sources.empty() || destinations.empty() || !ports_are_good) return;  // is told
+  const std::size_t count = capped_product(pairs_of_one_family(sources, destinations), each);
   if (count == 0) {
     section.error("destination", "is not of the source's family; make two rules of it");
     return;
   }
   if (count > most_of_one_rule) {
-    section.error("", "its lists multiply to " + std::to_string(count) + " rules, and " +
-                          std::to_string(most_of_one_rule) + " are the most: put the longer ones into an [[acl.set]]");
+    section.error("", "its lists multiply to " + std::to_string(count) + (count == most_counted ? " or more" : "") +
+                          " rules, and " + std::to_string(most_of_one_rule) +
+                          " are the most: put the longer ones into an [[acl.set]]");
     return;
   }
   for (const AddressChoice& source : sources) {
@@ -205,9 +222,37 @@ std::vector<AclRule> read_rules(Settings& acl, const ActionLimits& limits) {
   return in_match_order(std::move(book.rules));
 }
 
-Expected<std::vector<AclRule>> read_rules_file(const std::string& path, const ActionLimits& limits) {
+namespace {
+
+// Whatever the rules name, so that it is no mistake of theirs: two more, so that each takes a tag.
+std::vector<std::string> ports_of(const std::string& path) {
+  Diagnostics ignored;  // said by who reads the rules
+  std::vector<std::string> ports = {"one of these", "another of these"};
+  auto file = Settings::from_file(path, ignored);
+  if (!file) return ports;
+  for (Settings& rule : file->section("acl").sections("rule")) {
+    for (const char* const key : {"ingress", "egress"}) {
+      for (const std::string& text : rule.values(key)) {
+        std::string name = text.substr(text.starts_with('!') ? 1 : 0);
+        if (std::ranges::find(ports, name) == ports.end()) ports.push_back(std::move(name));
+      }
+    }
+  }
+  return ports;
+}
+
+}  // namespace
+
+Expected<std::vector<AclRule>> read_rules_file(const std::string& path, ActionLimits limits) {
   RuleBook book;
+  if (limits.ports.empty()) limits.ports = ports_of(path);
   if (auto ok = read_rules_file(path, limits, book); !ok) return tl::unexpected(ok.error());
+  for (const AclRule& rule : book.rules) {
+    if (rule.tags.mask == 0) continue;
+    return make_error(path + ":" + std::to_string(rule.line) +
+                      ": [[acl.rule]]: asks for a set, ingress or egress, which only frames of a gateway have: leave "
+                      "such rules out of what is read here");
+  }
   return in_match_order(std::move(book.rules));
 }
 

@@ -68,6 +68,7 @@ Expected<void> read_rules_file(const std::string& path, const ActionLimits& limi
 
 // The rules alone, in match order: for those who make no keys with tags.
 std::vector<AclRule> read_rules(Settings& acl, const ActionLimits& limits = {});
-Expected<std::vector<AclRule>> read_rules_file(const std::string& path, const ActionLimits& limits = {});
+// An Error for those that ask for sets or ports.
+Expected<std::vector<AclRule>> read_rules_file(const std::string& path, ActionLimits limits = {});
 
 }  // namespace sluice::lookup::acl

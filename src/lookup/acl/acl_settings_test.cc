@@ -1,6 +1,10 @@
 #include "lookup/acl/acl_settings.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
 
 namespace sluice::lookup::acl {
 namespace {
@@ -19,6 +23,23 @@ Expected<std::vector<AclRule>> read(const std::string& text) {
     return make_error(diagnostics.lines.front());
   }
   return rules;
+}
+
+// As a bench reads them: keys there have no tags, so that such a rule would match all frames.
+TEST(AclSettingsTest, AFileForKeysWithoutTagsHasNoSetsAndPorts) {
+  const std::string path = testing::TempDir() + "acl-tagless-" + std::to_string(getpid()) + ".toml";
+  for (const std::string key : {"source = \"@blocked\"", "ingress = \"lan\"", "egress = [\"!wan\", \"!dmz\"]"}) {
+    std::ofstream(path)
+        << "[[acl.set]]\nname = \"blocked\"\nentries = [\"192.0.2.1\"]\n[[acl.rule]]\naction = \"permit\"\n"
+           "protocol = \"udp\"\n[[acl.rule]]\naction = \"deny\"\n"
+        << key << "\n";
+    const auto rules = read_rules_file(path);
+    ASSERT_FALSE(rules) << key;
+    EXPECT_EQ(rules.error().message, path +
+                                         ":7: [[acl.rule]]: asks for a set, ingress or egress, which only frames of a "
+                                         "gateway have: leave such rules out of what is read here");
+  }
+  std::filesystem::remove(path);
 }
 
 TEST(AclSettingsTest, ReadsEveryKey) {

@@ -35,6 +35,23 @@ RuleBook rules_of(const std::string& keys) {
   return result.book;
 }
 
+// More than a 64-bit number holds: it must not come round to few.
+TEST(RuleLists, AProductThatNoNumberHoldsIsRefused) {
+  std::string addresses, ports;
+  for (int i = 0; i < 65536; ++i) {
+    const std::string comma = i == 0 ? "" : ",";
+    addresses += comma + "\"10.1." + std::to_string(i / 256) + "." + std::to_string(i % 256) + "\"";
+    ports += comma + std::to_string(i);
+  }
+  const Read many =
+      read("[[acl.rule]]\naction = \"deny\"\nprotocol = \"tcp\"\nsource = [" + addresses + "]\ndestination = [" +
+           addresses + "]\nsource_port = [" + ports + "]\ndestination_port = [" + ports + "]\n");
+  EXPECT_THAT(many.mistakes,
+              ElementsAre("acl.toml:1: [[acl.rule]]: its lists multiply to 1000000000 or more rules, and "
+                          "4096 are the most: put the longer ones into an [[acl.set]]"));
+  EXPECT_TRUE(many.book.rules.empty());
+}
+
 struct Packet {
   const char* source = "10.0.0.1";
   const char* destination = "10.0.0.2";
