@@ -2,6 +2,8 @@
 
 import json
 import os
+import pathlib
+import re
 import shutil
 import signal
 import subprocess
@@ -80,6 +82,7 @@ def test_logrotate_as_it_is_packaged(gateway, tmp_path):
     """The file that is installed, but for its folder and the program's path."""
     text = (ROOT / "packaging" / "sluice.logrotate").read_text(encoding="utf-8")
     assert "/var/log/sluice/*.log" in text and "sluice ctl reopen" in text
+    text = text.replace("/var/log/sluice-", f"{gateway.logs}/sluice-")
     text = text.replace("/var/log/sluice/", f"{gateway.logs}/").replace("        sluice ctl", f"        {SLUICE} ctl")
     (tmp_path / "sluice").write_text(text, encoding="utf-8")
     os.chmod(tmp_path / "sluice", 0o644)
@@ -93,6 +96,15 @@ def test_logrotate_as_it_is_packaged(gateway, tmp_path):
     assert wait_until(lambda: (gateway.logs / "eve.json").exists(), 4), said
     assert wait_until(lambda: (gateway.logs / "sluice.log").exists(), 4), said
     assert (gateway.logs / "eve.json").stat().st_mode & 0o777 == 0o640
+
+
+def test_what_the_examples_write_is_rotated():
+    patterns = (ROOT / "packaging" / "sluice.logrotate").read_text(encoding="utf-8").split("{")[0].split("\n")[-1].split()
+    files = [path for example in (ROOT / "examples").glob("*.toml")
+             for path in re.findall(r'^(?:eve|fast|file) = "(/.*(?:json|log))"', example.read_text(encoding="utf-8"), re.M)]
+    assert len(files) >= 4
+    for file in files:
+        assert any(pathlib.PurePath(file).match(pattern) for pattern in patterns), file
 
 
 def test_deleted_files_are_made_again(gateway):
