@@ -209,7 +209,9 @@ Expected<std::string> Router::reconfigure(engine::Function& fresh) {
     return tl::unexpected(applied.error());
   }
   any_mac_.store(options.any_mac, std::memory_order_relaxed);
-  return std::to_string(statics_.size()) + " routes from the configuration are in force";
+  if (statics_.size() != 0) return std::to_string(statics_.size()) + " routes from the configuration are in force";
+  return options_.kernel ? "the configuration is in force; it has no routes of its own, and the kernel's need no reload"
+                         : "the configuration is in force; it has no routes";
 }
 
 engine::BatchLayout Router::layout() const {
