@@ -9,6 +9,8 @@
 #include <cstddef>
 #include <cstring>
 
+#include "base/in_use.h"
+
 namespace sluice {
 namespace {
 
@@ -45,7 +47,6 @@ ucred holder_of(const Address& address) {
 }
 
 std::string text_of(const ucred& holder) {
-  if (holder.pid == getpid()) return "another port of this program";
   // 0: of another namespace of processes, where its number says nothing here.
   return holder.pid > 0 ? "process " + std::to_string(holder.pid) : "another process";
 }
@@ -67,7 +68,8 @@ Expected<NamespaceLock> NamespaceLock::take(const std::string& name, const std::
   }
   const ucred holder = holder_of(address);
   if (holder.uid != static_cast<uid_t>(-1) && holder.uid != 0 && holder.uid != geteuid()) return NamespaceLock();
-  return make_error(what + " is in use by another gateway (" + text_of(holder) + "): " + advice);
+  if (holder.pid == getpid()) return make_error(what + " is in use by two ports of this program: " + advice);
+  return make_error(what + std::string(in_use_by_another) + "gateway (" + text_of(holder) + "): " + advice);
 }
 
 NamespaceLock::~NamespaceLock() {

@@ -132,6 +132,9 @@ int run(const ApiPlace& api, CaptureOptions options) {
   for (const std::string& word : options.filter) {
     options.request.filter += (options.request.filter.empty() ? "" : " ") + word;
   }
+  if (const auto fits = control::check_filter_length(options.request.filter); !fits) {
+    return fail(fits.error().message, 2);
+  }
   const bool to_output = options.file == "-";
   if (to_output && isatty(STDOUT_FILENO) == 1) {
     return fail(

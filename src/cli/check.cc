@@ -15,7 +15,9 @@
 #include "control/conversation_notes.h"
 #include "control/function_maker.h"
 #include "control/loading.h"
+#include "control/port_notes.h"
 #include "control/srtp_notes.h"
+#include "control/start_needs.h"
 #include "control/stream_demands.h"
 #include "engine/bound.h"
 #include "engine/engine.h"
@@ -130,6 +132,10 @@ int check(const std::string& path) {
     for (const std::string& note : control::rtsp_notes(config, control::rtsp::host_limits())) {
       std::fprintf(stderr, "%s\n", note.c_str());
     }
+    for (const std::string& note : control::port_notes(config.engine)) {
+      std::fprintf(stderr, "%s: %s\n", config.file().c_str(), note.c_str());
+    }
+    for (const std::string& lack : control::find_start_lacks(config)) say_what_is_lacking(config, make_error(lack));
     say_what_ports_lack(config);
     say_what_cores_lack(config);
     say_what_is_lacking(config, port::check_memory(config.engine.memory, config.engine.ports));
@@ -151,7 +157,9 @@ void add_check(CLI::App& app, int& status) {
       "The files of routes and rules and the captures that it names are read too. Ports need not exist; what a start "
       "on "
       "this\n"
-      "machine would refuse is said: memory, interfaces, privileges, cores that are not there or have other work.\n"
+      "machine would refuse is said: memory, interfaces, privileges, cores that are not there or have other work, "
+      "files\n"
+      "that cannot be written, groups and addresses that are not there, what another program has.\n"
       "Exit status: 0 the file is fine, 2 it is not.");
   command->callback([path, &status] {
     require_file(*path);

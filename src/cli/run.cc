@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <memory>
 
+#include "base/in_use.h"
 #include "base/text_output.h"
 #include "cli/commands.h"
 #include "cli/report.h"
@@ -20,9 +21,10 @@ namespace {
 // For one that was killed to be gone.
 constexpr std::chrono::seconds patience_for_address(2);
 
+// What another program has is no mistake of the file: a service manager tries again.
 int refuse(const std::string& lines) {
   std::fprintf(stderr, "%s\n", lines.c_str());
-  return 2;
+  return says_in_use(lines) ? 1 : 2;
 }
 
 int run(const std::string& path) {
@@ -40,8 +42,7 @@ int run(const std::string& path) {
   }
   if (!control::Api::await_address(config.api, patience_for_address)) {
     if (const auto taken = control::Api::check_address(config.api); !taken) {
-      refuse(config.placed(taken.error().message));
-      return 1;
+      return refuse(config.placed(taken.error().message));
     }
   }
   auto gateway = control::Gateway::open(config, std::move(*checked));
@@ -84,8 +85,9 @@ void add_run(CLI::App& app, int& status) {
       "captures, once those are forwarded. The summary is on standard output, or on standard error where alerts are\n"
       "on standard output (eve or fast = \"-\"). Exit status: 0 ok; 1 failed while running, or alerts of captures "
       "could\n"
-      "not be written, or another program kept the API's address for two seconds, or the API ended it before they were "
-      "read to their end; 2 it did not start; 130 (143, 131)\n"
+      "not be written, or another program has what it needs (an interface, a twin, the API's address or socket, a port "
+      "of\n"
+      "RTSP), or the API ended it before they were read to their end; 2 it did not start; 130 (143, 131)\n"
       "interrupted by Ctrl-C (SIGTERM, SIGQUIT) before it ran, or before captures were read to their end.");
   command->callback([path, &status] {
     require_file(*path);

@@ -35,6 +35,8 @@ constexpr std::size_t largest_body = 4096, largest_request = 65536;
 // where it takes changes, it is bounded as all others are.
 constexpr std::size_t largest_set_change = 64U << 20;
 constexpr std::string_view set_paths = "/api/v1/acl/sets/";
+// Six bytes at most for one of the filter, as \u0022, and the other keys.
+constexpr std::size_t largest_capture_request = 6 * longest_filter + 4096;
 constexpr std::chrono::seconds request_time = capture_patience;
 // A reload, and more that are refused meanwhile, leave some for reads, whatever captures run.
 constexpr std::size_t threads = 4 + engine::FrameTap::most_sessions;
@@ -149,7 +151,10 @@ class Door {
 
   // Of the body of a request for this path.
   std::size_t largest_body_of(std::string_view path) const {
-    return kind == Kind::socket && path.starts_with(set_paths) ? largest_set_change : largest_body;
+    if (kind == Kind::tcp) return largest_body;
+    return path.starts_with(set_paths) ? largest_set_change
+           : path == capture_path      ? largest_capture_request
+                                       : largest_body;
   }
 
   const Kind kind;
@@ -201,6 +206,9 @@ class HttpApi final : public Api {
     const std::string path =
         chosen ? (address_.host.empty() ? "" : default_socket_path(address_.port)) : options_.socket;
     if (path.empty()) return {};
+    for (const std::string& dead : remove_dead_sockets()) {
+      spdlog::info("api: {}, which a gateway that was killed left, is removed", dead);
+    }
     auto made = ApiSocket::open(path, options_.group);
     if (!made && !(chosen && options_.group.empty())) return tl::unexpected(made.error());
     if (!made) {

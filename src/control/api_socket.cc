@@ -12,7 +12,13 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <regex>
+#include <set>
+#include <thread>
 #include <utility>
+
+#include "base/capability.h"
+#include "base/in_use.h"
 
 namespace sluice::control {
 namespace {
@@ -20,6 +26,9 @@ namespace {
 constexpr const char* system_folder = "/run/sluice";
 constexpr mode_t folder_mode = 0755, socket_mode = 0660, lock_mode = 0600;
 constexpr int backlog = 64;
+constexpr const char* needs_chown = " (run with CAP_CHOWN, or as a member of the group)";
+// Who removes dead sockets holds a lock for a moment.
+constexpr std::chrono::milliseconds lock_patience(200), between_tries(10);
 
 sockaddr_un address_of(const std::string& path) {
   sockaddr_un address{};
@@ -41,6 +50,20 @@ tl::unexpected<Error> failed(const std::string& what, int why) {
   const bool forbidden = why == EACCES || why == EPERM || why == EROFS;
   return make_error(what + ": " + std::strerror(why) +
                     (forbidden ? " (run as root, or name a path in a folder that this user may write)" : ""));
+}
+
+// 0, and `fd` is connected; or errno.
+int try_to_connect(const std::string& path, int& fd) {
+  const int made = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (made < 0) return errno;
+  const sockaddr_un address = address_of(path);
+  if (connect(made, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
+    const int why = errno;
+    close(made);
+    return why;
+  }
+  fd = made;
+  return 0;
 }
 
 std::string holder_text(const std::string& path) {
@@ -86,6 +109,15 @@ std::optional<gid_t> find_group(const std::string& name) {
   return found == nullptr ? std::nullopt : std::optional(found->gr_gid);
 }
 
+Expected<void> check_group(const std::string& name) {
+  if (name.empty()) return {};
+  const std::string setting = "[api] group = \"" + name + "\": ";
+  const auto gid = find_group(name);
+  if (!gid) return make_error(setting + "there is no such group: addgroup --system " + name);
+  if (has_capability(CAP_CHOWN) || *gid == getegid() || group_member(*gid) != 0) return {};
+  return make_error(setting + "the socket cannot be given to it: " + std::strerror(EPERM) + needs_chown);
+}
+
 std::optional<ucred> peer_of(int fd) {
   ucred peer{};
   socklen_t length = sizeof peer;
@@ -95,13 +127,11 @@ std::optional<ucred> peer_of(int fd) {
 
 Expected<int> connect_to_socket(const std::string& path) {
   if (path.size() >= sizeof(sockaddr_un::sun_path)) return make_error(path + " is too long for a socket's path");
-  const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  if (fd < 0) return make_error(std::string("no socket: ") + std::strerror(errno));
-  const sockaddr_un address = address_of(path);
-  if (connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0) return fd;
-  const int why = errno;
-  close(fd);
+  int fd = -1;
+  const int why = try_to_connect(path, fd);
   switch (why) {
+    case 0:
+      return fd;
     case EACCES:
     case EPERM:
       return make_error("no permission to open " + path +
@@ -122,18 +152,19 @@ Expected<std::unique_ptr<ApiSocket>> ApiSocket::open(const std::string& path, co
   const std::string setting = "[api] socket = \"" + path + "\": ";
   if (const std::string why = why_not_socket_path(path); !why.empty()) return make_error(setting + why);
   std::unique_ptr<ApiSocket> made(new ApiSocket(path));
-  const auto done = made->lock().and_then([&] { return made->listen(group); });
+  const auto done = made->lock(lock_patience).and_then([&] { return made->listen(group); });
   if (!done) return make_error((done.error().message.starts_with("[api]") ? "" : setting) + done.error().message);
   return made;
 }
 
 // The lock's file is removed at the end of who has it, so that one is held that is not there any more: then once more.
-Expected<void> ApiSocket::lock() {
+Expected<void> ApiSocket::lock(std::chrono::milliseconds patience) {
   const std::string path = lock_path(path_);
   const std::string folder = std::filesystem::path(path_).parent_path();
   if (mkdir(folder.c_str(), folder_mode) != 0 && errno != EEXIST && access(folder.c_str(), X_OK) != 0) {
     return failed("the folder " + folder + " cannot be made", errno);
   }
+  const auto end = std::chrono::steady_clock::now() + patience;
   while (true) {
     const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, lock_mode);
     if (fd < 0) return failed(path + " cannot be made", errno);
@@ -141,7 +172,12 @@ Expected<void> ApiSocket::lock() {
       const int why = errno;
       close(fd);
       if (why != EWOULDBLOCK) return failed(path + " cannot be locked", why);
-      return make_error("another sluice that runs has it" + holder_text(path_) + ": give this one a path of its own");
+      if (std::chrono::steady_clock::now() < end) {
+        std::this_thread::sleep_for(between_tries);
+        continue;
+      }
+      return make_error("it" + std::string(in_use_by_another) + "gateway" + holder_text(path_) +
+                        ": give this one a path of its own");
     }
     struct stat held {};
     struct stat there {};
@@ -157,9 +193,7 @@ Expected<void> ApiSocket::lock() {
 // Nobody can connect between bind() and listen(), when owner and mode are as they are to be.
 Expected<void> ApiSocket::listen(const std::string& group) {
   std::optional<gid_t> gid;
-  if (!group.empty() && !(gid = find_group(group))) {
-    return make_error("[api] group = \"" + group + "\": there is no such group: addgroup --system " + group);
-  }
+  if (!group.empty() && !(gid = find_group(group))) return check_group(group);
   if (unlink(path_.c_str()) != 0 && errno != ENOENT)
     return failed("what a gateway before left cannot be removed", errno);
   fd_ = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -171,10 +205,33 @@ Expected<void> ApiSocket::listen(const std::string& group) {
   if (gid && chown(path_.c_str(), static_cast<uid_t>(-1), *gid) != 0) {
     const int why = errno;
     return make_error("[api] group = \"" + group + "\": the socket cannot be given to it: " + std::strerror(why) +
-                      (why == EPERM ? " (run with CAP_CHOWN, or as a member of the group)" : ""));
+                      (why == EPERM ? needs_chown : ""));
   }
   if (chmod(path_.c_str(), socket_mode) != 0 || ::listen(fd_, backlog) != 0) return failed("cannot listen", errno);
   return {};
+}
+
+std::vector<std::string> remove_dead_sockets(const std::string& folder) {
+  static const std::regex ours("([0-9]+-[0-9]+\\.sock)(\\.lock)?");
+  std::set<std::string> names;
+  std::error_code none;
+  for (std::filesystem::directory_iterator at(folder, none), end; !none && at != end; at.increment(none)) {
+    const std::string name = at->path().filename();
+    if (std::smatch parts; std::regex_match(name, parts, ours)) names.insert(parts[1]);
+  }
+  std::vector<std::string> removed;
+  for (const std::string& name : names) {
+    ApiSocket dead(folder + "/" + name);
+    struct stat about {};
+    const bool is_there = lstat(dead.path().c_str(), &about) == 0;
+    if (is_there && !S_ISSOCK(about.st_mode)) continue;
+    if (!dead.lock(std::chrono::milliseconds(0))) continue;  // a gateway that runs has it, or it is another user's
+    int fd = -1;
+    dead.made_ = is_there && try_to_connect(dead.path(), fd) == ECONNREFUSED;
+    if (fd >= 0) close(fd);
+    if (dead.made_) removed.push_back(dead.path());
+  }
+  return removed;
 }
 
 ApiSocket::~ApiSocket() {

@@ -9,10 +9,12 @@
 
 #include <sys/socket.h>
 
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/error.h"
 
@@ -27,6 +29,13 @@ std::string why_not_socket_path(const std::string& path);
 
 // A group of /etc/group by name, or a number. Nothing: there is none of that name.
 std::optional<gid_t> find_group(const std::string& name);
+
+// An Error where the socket could not be given to the group: there is none of that name, or this process may not.
+Expected<void> check_group(const std::string& name);
+
+// Removes sockets of gateways that were killed, and their locks, which default_socket_path() names: nobody listens
+// there or has the lock. Others' files stay. Returns their paths. `folder`: the system's, but for tests.
+std::vector<std::string> remove_dead_sockets(const std::string& folder = "/run/sluice");
 
 class ApiSocket {
  public:
@@ -43,8 +52,9 @@ class ApiSocket {
 
  private:
   explicit ApiSocket(std::string path) : path_(std::move(path)) {}
-  Expected<void> lock();
+  Expected<void> lock(std::chrono::milliseconds patience);  // for one that another process has
   Expected<void> listen(const std::string& group);
+  friend std::vector<std::string> remove_dead_sockets(const std::string& folder);
 
   const std::string path_;
   int lock_ = -1, fd_ = -1;

@@ -51,9 +51,44 @@ TEST_F(ApiSocketTest, OneOfALivingGatewayIsNotTaken) {
   const ino_t inode = about().st_ino;
   const auto second = ApiSocket::open(path_, "");
   ASSERT_FALSE(second);
-  EXPECT_EQ(second.error().message, "[api] socket = \"" + path_ + "\": another sluice that runs has it (process " +
+  EXPECT_EQ(second.error().message, "[api] socket = \"" + path_ + "\": it is in use by another gateway (process " +
                                         std::to_string(getpid()) + "): give this one a path of its own");
   EXPECT_EQ(about().st_ino, inode);
+}
+
+TEST_F(ApiSocketTest, DeadOnesOfOtherGatewaysAreRemovedAndNothingElse) {
+  const auto make = [&](const std::string& name, bool listens) {
+    auto made = ApiSocket::open(folder_ + "/" + name, "");
+    EXPECT_TRUE(made);
+    if (!listens) close((*made)->take());
+    return std::move(*made);
+  };
+  const auto alive = make("9230-1.sock", true);
+  const fs::path folder(folder_);
+  const fs::path dead = folder / "9230-2.sock", named = folder / "own.sock", file = folder / "9230-3.sock",
+                 lock = folder / "9230-4.sock.lock", other = folder / "notes";
+  {
+    // A second name keeps what the end of the object removes.
+    const auto killed = make("9230-2.sock", false), killed_named = make("own.sock", false);
+    fs::create_hard_link(dead, folder / "a");
+    fs::create_hard_link(named, folder / "b");
+  }
+  fs::rename(folder / "a", dead);
+  fs::rename(folder / "b", named);
+  for (const fs::path& path : {file, lock, other}) std::ofstream(path) << "x";
+  EXPECT_EQ(remove_dead_sockets(folder_), std::vector<std::string>{dead});
+  EXPECT_FALSE(fs::exists(dead));
+  EXPECT_FALSE(fs::exists(dead.string() + ".lock"));
+  EXPECT_FALSE(fs::exists(lock));
+  for (const fs::path& path : {named, file, other, fs::path(alive->path())}) EXPECT_TRUE(fs::exists(path)) << path;
+  EXPECT_TRUE(remove_dead_sockets(folder / "nosuch").empty());
+}
+
+TEST_F(ApiSocketTest, AGroupThatThereIsNotIsTold) {
+  EXPECT_TRUE(check_group(""));
+  EXPECT_TRUE(check_group(std::to_string(getegid())));
+  EXPECT_EQ(check_group("nosuchgroup").error().message,
+            "[api] group = \"nosuchgroup\": there is no such group: addgroup --system nosuchgroup");
 }
 
 // As kill -9 leaves it.

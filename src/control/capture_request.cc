@@ -46,6 +46,13 @@ Expected<void> take(const std::string& key, const nlohmann::json& json, CaptureR
 
 }  // namespace
 
+Expected<void> check_filter_length(const std::string& filter) {
+  if (filter.size() <= longest_filter) return {};
+  return make_error("filter: has " + std::to_string(filter.size()) + " bytes, and " + std::to_string(longest_filter) +
+                    " are the most: nets and port ranges in place of lists, or a capture of more that tcpdump -r "
+                    "filters");
+}
+
 Expected<CaptureRequest> parse_capture_request(std::string_view json) {
   const auto object = nlohmann::json::parse(json, nullptr, false);
   if (!object.is_object()) return make_error("the request is no object of JSON");
@@ -54,6 +61,7 @@ Expected<CaptureRequest> parse_capture_request(std::string_view json) {
     if (auto taken = take(key, value, request); !taken) return tl::unexpected(taken.error());
   }
   if (request.target.empty()) return make_error("target: name a port, \"any\", \"lane:N\" or \"drops\"");
+  if (auto fits = check_filter_length(request.filter); !fits) return tl::unexpected(fits.error());
   if (!request.direction.empty() && request.direction != "in" && request.direction != "out") {
     return make_error("direction: allowed is \"in\" or \"out\"");
   }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -12,6 +13,9 @@
 #include "engine/engine.h"
 
 namespace sluice::control {
+
+// Of the text of a filter.
+inline constexpr std::size_t longest_filter = 4096;
 
 struct CaptureRequest {
   std::string target;              // a port's name, "any", "lane:N" or "drops"
@@ -27,6 +31,8 @@ struct CaptureRequest {
 // An Error is a sentence that names the key.
 Expected<CaptureRequest> parse_capture_request(std::string_view json);
 std::string to_json(const CaptureRequest& request);
+// An Error for a filter that is longer than longest_filter.
+Expected<void> check_filter_length(const std::string& filter);
 
 // A reader that takes nothing for so long is left.
 inline constexpr std::chrono::seconds capture_patience{2};

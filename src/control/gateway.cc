@@ -24,6 +24,8 @@
 #include "control/kernel_forwarding.h"
 #include "control/log.h"
 #include "control/netlink/source_rules.h"
+#include "control/open_files.h"
+#include "control/port_notes.h"
 #include "control/rtsp/kernel_rules.h"
 #include "control/rtsp/profile_admission.h"
 #include "control/srtp_notes.h"
@@ -73,9 +75,15 @@ Gateway::Gateway(Config& config)
 Expected<std::unique_ptr<Gateway>> Gateway::open(Config& config, std::unique_ptr<engine::Function> checked) {
   std::unique_ptr<Gateway> gateway(new Gateway(config));
   gateway->wake_fd_ = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+  if (gateway->wake_fd_ < 0) {
+    return make_error(std::string("the API could not end it: no eventfd: ") + std::strerror(errno));
+  }
   // Before what takes long: the address is free, or all of it would be for nothing.
   if (auto free = Api::check_address(config.api); !free) {
     return tl::unexpected(free.error());
+  }
+  if (auto enough = raise_open_files(config.engine); !enough) {
+    return tl::unexpected(enough.error());
   }
   if (!config.allow_busy_cores) {
     if (auto free = check_cores_are_free(config.engine); !free) {
@@ -139,12 +147,16 @@ Expected<void> Gateway::open_engine(engine::Function& checked) {
     for (const std::string& note : tables->notes()) spdlog::warn("{}", note);
   }
   for (const std::string& note : conversation_notes(config_.engine)) spdlog::warn("{}", note);
+  for (const std::string& note : port_notes(config_.engine)) spdlog::warn("{}", note);
   log_stream_warnings();
   routing_ = engine_->function().routing();
   if (routing_ != nullptr) {
     const function::RouteTable& table = routing_->table();
-    spdlog::info("routes: {} IPv4 and {} IPv6 from the configuration; room for {} and {}", table.size(4), table.size(6),
-                 routing_->room(4), routing_->room(6));
+    const std::string own =
+        table.size(4) + table.size(6) == 0
+            ? ""
+            : fmt::format("{} IPv4 and {} IPv6 from the configuration; ", table.size(4), table.size(6));
+    spdlog::info("routes: {}room for {} IPv4 and {} IPv6", own, routing_->room(4), routing_->room(6));
   }
   return {};
 }
@@ -304,6 +316,9 @@ Expected<void> Gateway::run() {
   sigaddset(&signals, SIGHUP);
   // Blocked by main() before any thread was made, so that they all arrive here.
   const int signal_fd = signalfd(-1, &signals, SFD_NONBLOCK | SFD_CLOEXEC);
+  if (signal_fd < 0) {  // nothing would end it
+    return make_error(std::string("signals cannot be waited for: ") + std::strerror(errno));
+  }
   engine_->start();
   spdlog::info("running; end with Ctrl-C");
   ready_ = true;
@@ -487,6 +502,7 @@ Snapshot Gateway::snapshot() {
     }
     for (std::size_t i = 0; i < checksums_unfinished_.size(); ++i) {
       snapshot.ports[i].checksums_unfinished = checksums_unfinished_[i];
+      snapshot.ports[i].fails_to_send = fails_to_send_[i];
     }
     if (!forwarding_off_.what.empty()) {
       snapshot.forwarding_off = forwarding_off_.what + " (sysctl -w " + forwarding_off_.settings + ")";

@@ -24,6 +24,7 @@
 #include "control/netlink/mirror.h"
 #include "control/netlink/mirror_log.h"
 #include "control/rtsp/rtsp_proxy.h"
+#include "control/send_watch.h"
 #include "control/service_notifier.h"
 #include "control/snapshot.h"
 #include "control/twin_addresses.h"
@@ -114,6 +115,7 @@ class Gateway : public StatsSource {
   HostLog host_log_;
   DropWatch drop_watch_;
   ChecksumWatch checksum_watch_;
+  SendWatch send_watch_;
   std::uint64_t other_hosts_ = 0;  // frames dropped as for another link address, as of the last look
   TwinAddresses twin_addresses_;
   std::mutex rtsp_figures_mutex_;                // of both
@@ -138,6 +140,7 @@ class Gateway : public StatsSource {
   MirrorStats mirror_stats_;                        // as of the last tick, for the API's threads
   std::vector<packet::Reason> nearly_all_dropped_;  // by port, as of the last look
   packet::Reason nearly_all_dropped_together_ = packet::no_reason;
+  std::vector<bool> fails_to_send_;         // by port, likewise
   std::vector<bool> checksums_unfinished_;  // by port, likewise
   ForwardingOff forwarding_off_;            // as of the last look, for them too
   std::vector<bool> twins_unaddressed_;     // by port, likewise

@@ -7,6 +7,7 @@
 #include "control/gateway.h"
 #include "control/kernel_forwarding.h"
 #include "function/route/drop_reasons.h"
+#include "port/virtual_device.h"
 
 namespace sluice::control {
 
@@ -21,7 +22,7 @@ void Gateway::watch_links() {
     if (!deleted_[i] && engine_->port(i).interface_deleted()) {
       deleted_[i] = true;
       spdlog::error("port {}: interface {} was deleted; restart sluice to use the new one", port.name,
-                    engine_->port(i).kernel_interface());
+                    port::live_interface(port.device));
     }
     if (up == link_up_[i]) {
       continue;
@@ -88,13 +89,16 @@ void Gateway::look_at_drops() {
   const engine::EngineStats stats = engine_->stats();
   std::vector<DropWatch::Port> ports;
   std::vector<ChecksumWatch::Port> checksums;
+  std::vector<SendWatch::Port> sent;
   for (std::size_t i = 0; i < stats.ports.size(); ++i) {
     const std::string& name = config_.engine.ports[i].name;
     ports.push_back({name, stats.ports[i].rx_frames, stats.ports[i].drops});
     checksums.push_back({name, stats.ports[i].device.checksums_checked, stats.ports[i].device.checksums_wrong});
+    sent.push_back({name, stats.ports[i].device.tx_errors});
   }
   drop_watch_.look(ports);
   checksum_watch_.look(checksums);
+  send_watch_.look(sent);
   // An interface on a twin that the kernel tells nothing of may have that address.
   const std::uint64_t other_hosts = stats.drops[function::other_host];
   if (other_hosts != std::exchange(other_hosts_, other_hosts) && mirror_) mirror_->look_at_links();
@@ -102,6 +106,7 @@ void Gateway::look_at_drops() {
   nearly_all_dropped_ = drop_watch_.reasons();
   nearly_all_dropped_together_ = drop_watch_.together();
   checksums_unfinished_ = checksum_watch_.unfinished();
+  fails_to_send_ = send_watch_.failing();
 }
 
 void Gateway::look_at_forwarding() {

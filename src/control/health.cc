@@ -26,9 +26,10 @@ void interface_deleted(const Snapshot& snapshot, Findings& found) {
 
 void link_down(const Snapshot& snapshot, Findings& found) {
   each_port(snapshot, [&](const PortSnapshot& port, const std::string& name) {
+    if (port.link_up || port.interface_deleted) return;
+    const std::string interface = port::live_interface(port.device);
     // Captures have no link; the driver's is down when it has been read.
-    if (port.link_up || port.interface_deleted || port.device.starts_with("net_pcap")) return;
-    const std::string interface = port::device_argument(port.device, "iface");
+    if (interface.empty() && port::is_driver(port.device, "net_pcap")) return;
     found.add(name + "its link is down",
               (interface.empty() ? "" : "ip link set " + interface + " up, or ") + "look at its other end");
   });
@@ -84,6 +85,16 @@ void drops_nearly_all(const Snapshot& snapshot, Findings& found) {
     found.add(drops, "sluice capture drops shows them");
 }
 
+void cannot_send(const Snapshot& snapshot, Findings& found) {
+  each_port(snapshot, [&](const PortSnapshot& port, const std::string& name) {
+    if (!port.fails_to_send || port.interface_deleted) return;
+    const std::string interface = port::live_interface(port.device);
+    found.add(name + "fails to send frames (tx_errors)", "are they longer than " +
+                                                             (interface.empty() ? "its device" : interface) +
+                                                             " carries? the same mtu on both sides of a bridge");
+  });
+}
+
 void checksums_unfinished(const Snapshot& snapshot, Findings& found) {
   each_port(snapshot, [&](const PortSnapshot& port, const std::string& name) {
     if (!port.checksums_unfinished) return;
@@ -125,6 +136,8 @@ constexpr HealthCheck checks[] = {
     {"drops_nearly_all",
      "nearly all that a port, or all together, have received for some seconds was dropped for one reason",
      drops_nearly_all},
+    {"cannot_send", "a port takes frames and fails to send them, as a bridge those that its egress is too small for",
+     cannot_send},
     {"checksums_unfinished",
      "most TCP and UDP frames that a port receives have wrong checksums, which its driver does not know of",
      checksums_unfinished},

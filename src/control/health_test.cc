@@ -61,6 +61,9 @@ const Case cases[] = {
      "port left: drops nearly everything that it receives as other_host (sluice capture drops shows them)"},
     {"drops_nearly_all", [](Snapshot& s) { s.drops_nearly_all_as = "other_host"; },
      "gateway: drops nearly everything that it receives as other_host (sluice capture drops shows them)"},
+    {"cannot_send", [](Snapshot& s) { s.ports[0].fails_to_send = true; },
+     "port left: fails to send frames (tx_errors) (are they longer than veth0 carries? the same mtu on both sides of a "
+     "bridge)"},
     {"checksums_unfinished", [](Snapshot& s) { s.ports[0].checksums_unfinished = true; },
      "port left: most TCP and UDP frames come with wrong checksums (ethtool -K DEV tx off in the hosts that send, or "
      "net_af_packet)"},
@@ -77,6 +80,15 @@ TEST(Health, ACaptureHasNoLink) {
   snapshot.ports[0].link_up = false;
   snapshot.ports[0].device = "net_pcap0,rx_pcap=in.pcap";
   EXPECT_EQ(ailments(snapshot), "");
+}
+
+TEST(Health, ACaptureThatSendsToAnInterfaceHasItsLink) {
+  for (const std::string device : {"net_pcap0,tx_iface=eth1", "net_pcap0,rx_pcap=in.pcap,tx_iface=eth1"}) {
+    Snapshot snapshot = well();
+    snapshot.ports[0].link_up = false;
+    snapshot.ports[0].device = device;
+    EXPECT_EQ(ailments(snapshot), "port left: its link is down (ip link set eth1 up, or look at its other end)");
+  }
 }
 
 TEST(Health, EachCauseIsFoundAloneWithWhatToDo) {

@@ -47,6 +47,7 @@ struct PortSnapshot {
   std::uint64_t missed = 0;  // lost by the device before receive
   std::uint64_t rx_errors = 0;
   std::uint64_t tx_errors = 0;       // of tx_frames: the driver took them and failed to send them
+  bool fails_to_send = false;        // second after second (send_watch.h)
   std::uint64_t to_host_lost = 0;    // punted, but the twin did not take them: it is down or gone
   std::uint64_t from_host_lost = 0;  // sent by the host, but the lane did not take them: never counted as injected
   // Of received frames: those whose checksum a local sender had left to a card that was not there; and packets longer

@@ -18,7 +18,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(PortSnapshot, index, name, devic
                                                 rx_frames, rx_bytes, tx_frames, tx_bytes, missed, rx_errors, tx_errors,
                                                 to_host_lost, from_host_lost, checksums_finished, cut_up,
                                                 arrival_unseen, checksums_checked, checksums_wrong,
-                                                checksums_unfinished, twin_unaddressed, interface_mtu,
+                                                checksums_unfinished, fails_to_send, twin_unaddressed, interface_mtu,
                                                 addresses_missing)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(DropSnapshot, reason, text, frames)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(IcmpErrorSnapshot, reason, frames)

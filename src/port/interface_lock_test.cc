@@ -42,7 +42,7 @@ TEST_F(InterfaceLockTest, is_there_once_and_free_again_when_it_goes) {
   auto lock = InterfaceLock::take("lo");
   ASSERT_TRUE(lock) << lock.error().message;
   EXPECT_EQ(said(),
-            "the interface 'lo' is in use by another gateway (another port of this program): each would forward all of "
+            "the interface 'lo' is in use by two ports of this program: each would forward all of "
             "its frames; stop that one, or name another interface");
   {
     const InterfaceLock moved = std::move(*lock);

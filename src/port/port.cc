@@ -65,6 +65,11 @@ Expected<std::unique_ptr<Port>> Port::open(const PortOptions& options, const Mem
 Expected<void> Port::hold_interface() {
   const std::string interface = kernel_interface();
   if (interface.empty()) {
+    // No lock: others may send there, too. Its driver says "up" always.
+    if (const std::string live = live_interface(options_.device);
+        is_driver(options_.device, "net_pcap") && !live.empty()) {
+      kernel_link_.emplace(live);
+    }
     return {};
   }
   auto lock = InterfaceLock::take(interface);

@@ -5,6 +5,7 @@
 #include <net/if.h>
 #include <net/if_arp.h>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -30,6 +31,8 @@ constexpr unsigned ethernet_bytes = 14 + 2 * 4;  // header and two VLAN tags
 // most.
 constexpr unsigned xdp_headroom = 256;
 constexpr unsigned xdp_largest_room = 4096 - 384;
+
+constexpr unsigned bytes_beside_frame = 320;  // of a frame's buffer
 
 constexpr unsigned most_queues = 64;  // of [[port]] queues
 
@@ -72,6 +75,9 @@ Expected<void> check_ethernet(const std::string& interface) {
 Expected<void> check_interface(const PortOptions& port, int domain, const std::string& privilege) {
   const std::string interface = device_argument(port.device, "iface");
   if (if_nametoindex(interface.c_str()) == 0) {
+    if (errno == EMFILE || errno == ENFILE || errno == ENOMEM) {
+      return make_error("whether there is an interface '" + interface + "' cannot be seen: " + std::strerror(errno));
+    }
     return make_error("there is no interface '" + interface +
                       "' in this network namespace: name one that 'ip link' shows, or start Sluice in the namespace "
                       "that has it (ip netns exec)");
@@ -140,7 +146,20 @@ Expected<void> check_af_packet(const PortOptions& port) {
   return check_interface(port, AF_PACKET, "CAP_NET_RAW and CAP_NET_ADMIN");
 }
 
-Expected<void> check_af_xdp(const PortOptions& port) {
+// The kernel counts the frames of AF_XDP as locked memory, and the driver says of too little "Failed to create umem".
+Expected<void> check_locked_memory(const PortOptions& port, const MemoryOptions& memory) {
+  rlimit limit{};
+  if (has_capability(CAP_IPC_LOCK) || getrlimit(RLIMIT_MEMLOCK, &limit) != 0) return {};
+  const std::uint64_t needed = std::uint64_t{port.queues} * memory.frames * (memory.frame_bytes + bytes_beside_frame);
+  if (limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur >= needed) return {};
+  return make_error(
+      "this process may lock " + std::to_string(limit.rlim_cur >> 10) +
+      " KB of memory, and the frames of AF_XDP take " + std::to_string((needed >> 10) + 1) +
+      " KB: ulimit -l unlimited, LimitMEMLOCK=infinity in a systemd unit, CAP_IPC_LOCK, or fewer [memory] "
+      "frames");
+}
+
+Expected<void> check_af_xdp(const PortOptions& port, const MemoryOptions& memory) {
   constexpr const char* privilege = "CAP_NET_RAW, CAP_NET_ADMIN and CAP_SYS_ADMIN";
   if (auto usable = check_interface(port, AF_XDP, privilege); !usable) {
     return usable;
@@ -149,6 +168,9 @@ Expected<void> check_af_xdp(const PortOptions& port) {
   if (!has_capability(CAP_SYS_ADMIN)) {
     return make_error("no permission to load an XDP program: run as root or with " + std::string(privilege) +
                       "; systemd's unit gets it from share/sluice/systemd/af-xdp.conf (docs/production.md)");
+  }
+  if (auto enough = check_locked_memory(port, memory); !enough) {
+    return enough;
   }
   const bool chosen = has_argument(port.device, "queue_count") || has_argument(port.device, "start_queue") ||
                       has_argument(port.device, "xdp_prog");
@@ -203,6 +225,15 @@ std::string device_argument(const std::string& device, const std::string& key) {
   }
   const std::size_t begin = at + start.size();
   return device.substr(begin, device.find(',', begin) - begin);
+}
+
+std::string live_interface(const std::string& device) {
+  for (const char* const key : {"iface", "tx_iface"}) {
+    if (std::string name = device_argument(device, key); !name.empty()) {
+      return name;
+    }
+  }
+  return "";
 }
 
 bool only_read_captures(const std::vector<PortOptions>& ports) {
@@ -289,7 +320,7 @@ Expected<void> check_device(const PortOptions& port, const MemoryOptions& memory
     return check_af_packet(port);
   }
   if (is_driver(port.device, "net_af_xdp")) {
-    return check_af_xdp(port);
+    return check_af_xdp(port, memory);
   }
   return is_driver(port.device, "net_tap") ? check_tap(port) : Expected<void>();
 }

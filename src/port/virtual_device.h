@@ -45,6 +45,9 @@ std::string unseen_arrival(const std::string& device);
 // change. Looks at the interface, so the namespace must be its own. Captures: capture_file.h.
 Expected<void> check_device(const PortOptions& port, const MemoryOptions& memory);
 
+// The kernel's interface that a device receives from or, of net_pcap, sends to. Empty: it has none.
+std::string live_interface(const std::string& device);
+
 // Whether a device has exactly as many transmit queues in use as receive queues: with tap and af_xdp it does not start
 // otherwise; with memif and ring the queue more would reach nobody.
 bool pairs_queues(const std::string& driver);

@@ -129,7 +129,7 @@ def test_a_socket_that_was_left_is_replaced_and_one_in_use_is_not(lab, tmp_path)
     second.write_text(text.replace(":9230", ":9231"), encoding="utf-8")
     refusal = host.run([SLUICE, "run", second], check=False)
     line = [number for number, line in enumerate(text.splitlines(), 1) if line.startswith("socket = ")][0]
-    assert refusal == (f'{second}:{line}: [api] socket = "{path}": another sluice that runs has it (process {gateway.process.pid}):'
+    assert refusal == (f'{second}:{line}: [api] socket = "{path}": it is in use by another gateway (process {gateway.process.pid}):'
                        f" give this one a path of its own\n"), refusal
     assert "stopping" in gateway.control("stop")
     assert gateway.process.wait(10) == 0 and not path.exists()

@@ -134,6 +134,17 @@ def test_a_capture_that_cannot_be_is_refused_and_empties_no_file(network, tmp_pa
     assert path.read_text(encoding="utf-8") == "kept"
 
 
+def test_a_filter_of_up_to_4096_bytes_is_taken_and_a_longer_one_is_told(network, tmp_path):
+    many = " or ".join(f"host 10.2.0.{i}" for i in range(2, 222))
+    assert 3900 < len(many) < 4096
+    with Capture(network, tmp_path, "lan", many) as capture:
+        ping(network)
+    assert any(is_icmp(packet) for packet in capture.packets)
+    path = tmp_path / "refused.pcapng"
+    answer = network.router.run([SLUICE, "capture", "-w", path, "lan", many + " or host 10.2.0.254" * 20], check=False)
+    assert f"filter: has {len(many) + 20 * 19} bytes, and 4096 are the most" in answer and not path.exists(), answer
+
+
 def test_a_reader_that_stalls_is_told_that_it_was_left(network):
     """Nobody reads the pipe for longer than two seconds, while more comes than it and the socket hold."""
     with network.router.spawn([SLUICE, "capture", "any"], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as capture:

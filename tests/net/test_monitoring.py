@@ -13,7 +13,7 @@ import urllib.request
 import pytest
 
 from frames import CLIENT, SERVER, checksum, packet4
-from gateway import ROOT, Gateway, config
+from gateway import ROOT, SLUICE, Gateway, config
 from hosts import Lab, wait_until
 
 PROMETHEUS = ROOT / "packaging" / "prometheus"
@@ -149,6 +149,30 @@ def test_a_full_disk_is_not_ready(gateway):
     assert wait_until(lambda: gateway.eve.exists() and gateway.eve.stat().st_size > 0, 3)
 
 
+def test_a_bridge_says_that_its_egress_is_too_small(tmp_path):
+    with Lab() as lab:
+        host, other = lab.host("router"), lab.host("other")
+        lab.join(other, "lan0", host, "lan0", mtu=2000, offloads=False)
+        lab.join(other, "wan0", host, "wan0", offloads=False)
+        text = config([("lan", "lan0", ""), ("wan", "wan0", "")], last="bridge", size="128M", memory=("frames = 4096", "frame_bytes = 2304"))
+        text = text.replace('twin = ""\n', 'twin = ""\nmtu = 2000\n', 1)
+        gateway = Gateway(host, tmp_path, text).start()
+        note = "port 'lan' mtu = 2000 and its peer 'wan' has 1500"
+        assert note in gateway.log() and note in host.run([SLUICE, "check", gateway.config_path])
+        out = other.inside(lambda: socket.socket(socket.AF_PACKET, socket.SOCK_RAW))
+        with out:
+            out.bind(("lan0", 0))
+
+            def too_long():
+                out.send(b"\xff" * 6 + b"\x02" + b"\0" * 5 + b"\x88\xb5" + b"x" * 1800)
+                return ailing(gateway, "cannot_send")
+            assert wait_until(too_long, 15), gateway.why_degraded()
+        assert "port wan: fails to send frames" in gateway.log()
+        sent = {port["name"]: port["tx_errors"] for port in gateway.stats()["ports"]}
+        assert sent["wan"] >= 3 and sent["lan"] == 0
+        gateway.interrupt()
+
+
 @needs_promtool
 def test_promtool_has_nothing_to_say(gateway):
     done = subprocess.run(["promtool", "check", "metrics"], input=gateway.get("/metrics"), text=True, stdout=subprocess.PIPE,
@@ -173,6 +197,15 @@ def test_every_reason_is_there_from_the_start(tmp_path):
 def test_alert_rules_hold(words):
     done = subprocess.run(["promtool", *words], cwd=PROMETHEUS, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
     assert done.returncode == 0, done.stdout
+
+
+def test_every_alert_has_a_case():
+    alerts = re.findall(r"- alert: (\w+)", (PROMETHEUS / "sluice.rules.yml").read_text(encoding="utf-8"))
+    cases = re.findall(r"alertname: (\w+)", (PROMETHEUS / "sluice.rules.test.yml").read_text(encoding="utf-8"))
+    pages = (ROOT / "docs" / "monitoring.md").read_text(encoding="utf-8")
+    assert len(alerts) >= 12
+    for alert in alerts:
+        assert alert in cases and f"`{alert}`" in pages, alert
 
 
 def names_in(expression):

@@ -187,7 +187,7 @@ def test_a_second_start_leaves_the_taps_of_the_running_gateway_alone(tmp_path):
         again.write_text(re.sub("(?m)^listen = .*", 'listen = ""', open(gateway.config_path, encoding="utf-8").read()))
         second = network.router.spawn([SLUICE, "run", again], stderr=subprocess.PIPE, text=True)
         answer = second.communicate(timeout=20)[1]
-        assert second.returncode == 2, answer
+        assert second.returncode == 1, answer
         last = answer.splitlines()[-1]
         assert "[[port]] 'lan'" in last and "'tap0' is in use by another program" in last, answer
         network.router.run([SLUICE, "check", gateway.config_path])
@@ -324,6 +324,22 @@ def test_pcap_reads_a_file_and_sends_to_an_interface(between_files):
         assert "the captures are forwarded" in gateway.log() and "counters add up" in gateway.log()
         assert "degraded" not in gateway.log(), gateway.log()
         assert sink.counter("eth0", "rx_bytes") - before >= 500 * 1000
+
+
+def test_pcap_that_sends_to_an_interface_has_its_link(tmp_path):
+    with Lab() as lab:
+        router, other = lab.host("router"), lab.host("other")
+        lab.join(router, "in0", other, "eth0")
+        text = config([("a", "net_pcap0,tx_iface=in0", ""), ("b", "net_null0,no-rx=1", "")], last="bridge", size="128M", memory=("frames = 4096",))
+        gateway = Gateway(router, tmp_path, text).start()
+        assert gateway.why_degraded() == ""
+        other.ip("link set eth0 down")
+        assert wait_until(lambda: "port a: its link is down (ip link set in0 up" in gateway.why_degraded(), 5), gateway.why_degraded()
+        other.ip("link set eth0 up")
+        assert wait_until(lambda: gateway.why_degraded() == "", 5), gateway.why_degraded()
+        router.ip("link del in0")
+        assert wait_until(lambda: "port a: its interface was deleted" in gateway.why_degraded(), 5), gateway.why_degraded()
+        assert "port a: interface in0 was deleted" in gateway.log()
 
 
 def test_pcap_reads_one_file_and_writes_another(tmp_path, between_files):

@@ -82,7 +82,9 @@ Expected<std::vector<std::string>> find_source_rules() {
   const timeval patience{2, 0};
   setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
   const auto failure = [] {
-    return make_error(std::string("the rules of nftables cannot be read: ") + std::strerror(errno));
+    return make_error(
+        std::string("the rules of nftables cannot be read, and whether they check sources is not known: ") +
+        std::strerror(errno) + (errno == EPERM || errno == EACCES ? " (CAP_NET_ADMIN)" : ""));
   };
   struct {
     nlmsghdr header;
@@ -103,10 +105,17 @@ Expected<std::vector<std::string>> find_source_rules() {
     if (received < 0) return failure();
     const NetlinkBytes answers = NetlinkBytes(buffer).first(static_cast<std::size_t>(received));
     add_source_rules(answers, chains);
-    // An error is the answer of a kernel without nf_tables.
-    each_netlink_message(answers, [&](const nlmsghdr& header, NetlinkBytes) {
+    int refused = 0;
+    each_netlink_message(answers, [&](const nlmsghdr& header, NetlinkBytes body) {
+      nlmsgerr error{};
+      if (header.nlmsg_type == NLMSG_ERROR && load_front(body, error)) refused = -error.error;
       return !(done = header.nlmsg_type == NLMSG_DONE || header.nlmsg_type == NLMSG_ERROR);
     });
+    // Any other is the answer of a kernel without nf_tables.
+    if (refused == EPERM || refused == EACCES) {
+      errno = refused;
+      return failure();
+    }
   }
   return chains;
 }

@@ -1,6 +1,10 @@
 #include "control/netlink/source_rules.h"
 
 #include <gtest/gtest.h>
+#include <linux/capability.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "../tests/support/net_namespace.h"
 
@@ -26,6 +30,27 @@ TEST(SourceRules, AreFoundInEveryTable) {
                       "nft add chain ip6 six back && nft add rule ip6 six back fib saddr . iif oif 0 drop"),
             0);
   EXPECT_EQ(find_source_rules().value(), (Chains{"table inet fw chain pre", "table ip6 six chain back"}));
+}
+
+// Not as if there were none. In a process of its own, which loses the privilege.
+TEST(SourceRules, WithoutThePrivilegeItIsSaidThatTheyAreNotKnown) {
+  if (!NetNamespace::permitted()) GTEST_SKIP() << NetNamespace::skip_line;
+  const pid_t child = fork();
+  if (child == 0) {
+    __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+    __user_cap_data_struct sets[_LINUX_CAPABILITY_U32S_3]{};
+    if (syscall(SYS_capget, &header, sets) != 0) _exit(1);
+    sets[CAP_TO_INDEX(CAP_NET_ADMIN)].effective &= ~CAP_TO_MASK(CAP_NET_ADMIN);
+    if (syscall(SYS_capset, &header, sets) != 0) _exit(2);
+    const auto rules = find_source_rules();
+    _exit(!rules && rules.error().message.find("cannot be read") != std::string::npos &&
+                  rules.error().message.find("CAP_NET_ADMIN") != std::string::npos
+              ? 0
+              : 3);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(WEXITSTATUS(status), 0);
 }
 
 TEST(SourceRules, AnyBytesAreSafe) {

@@ -64,9 +64,13 @@ std::uint64_t files_for(std::uint32_t connections) {
 }
 
 std::uint64_t raise_file_limit(std::uint32_t connections) {
+  return raise_file_limit_to(files_for(connections));
+}
+
+std::uint64_t raise_file_limit_to(std::uint64_t files) {
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return 0;
-  const rlim_t wanted = files_for(connections);
+  const rlim_t wanted = files;
   if (limit.rlim_cur >= wanted) return limit.rlim_cur;
   limit.rlim_cur = std::min<rlim_t>(wanted, host_limits().files);
   limit.rlim_max = std::max(limit.rlim_cur, limit.rlim_max);

@@ -25,6 +25,8 @@ std::uint64_t files_for(std::uint32_t connections);
 // Raises this process's limit to what max_connections needs, with CAP_SYS_RESOURCE the hard one, too; how many files
 // may be open then.
 std::uint64_t raise_file_limit(std::uint32_t connections);
+// The same for so many files.
+std::uint64_t raise_file_limit_to(std::uint64_t files);
 
 // A sentence each; empty: all is well.
 std::string files_note(const function::RtspOptions& options, std::uint64_t files);

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/in_use.h"
 #include "function/srtp/rtsp_options.h"
 
 namespace sluice::control::rtsp {
@@ -53,7 +54,10 @@ Endpoint endpoint_of(const sockaddr_storage& storage) {
 
 std::string why(int error) {
   if (error == EPERM || error == EACCES) return "no permission: run as root or with CAP_NET_ADMIN";
-  if (error == EADDRINUSE) return "the port is in use on this host: end what listens there, or take it out of ports";
+  if (error == EADDRINUSE) {
+    return "the port" + std::string(in_use_by_another) +
+           "program of this host: end what listens there, or take it out of ports";
+  }
   return std::strerror(error);
 }
 

@@ -27,7 +27,7 @@ Expected<std::unique_ptr<AclLog>> AclLog::open(AclLogSettings settings, std::uin
   std::unique_ptr<AclLog> log(new AclLog(std::move(settings), writers));
   if (!log->settings_.eve.empty()) {
     auto file = LineFile::open(log->settings_.eve);
-    if (!file) return tl::unexpected(file.error());
+    if (!file) return make_error("eve: " + file.error().message);
     log->file_ = std::move(*file);
   }
   log->thread_ = std::thread([raw = log.get()] { raw->run(); });

@@ -160,12 +160,16 @@ Expected<std::unique_ptr<AlertLog>> AlertLog::open(AlertLogSettings settings, st
   }
   if (!settings.clock) settings.clock = steady_now;
   std::unique_ptr<AlertLog> log(new AlertLog(std::move(settings)));
-  for (const auto& [path, file] : {std::pair(&log->settings_.eve, &log->eve_), {&log->settings_.fast, &log->fast_}}) {
-    if (path->empty()) continue;
-    auto opened = LineFile::open(*path);
-    if (!opened) return tl::unexpected(opened.error());
-    *file = std::move(*opened);
-  }
+  const auto open_one = [](const char* key, const std::string& path,
+                           std::unique_ptr<LineFile>& file) -> Expected<void> {
+    if (path.empty()) return {};
+    auto opened = LineFile::open(path);
+    if (!opened) return make_error(std::string(key) + ": " + opened.error().message);
+    file = std::move(*opened);
+    return {};
+  };
+  if (auto ok = open_one("eve", log->settings_.eve, log->eve_); !ok) return tl::unexpected(ok.error());
+  if (auto ok = open_one("fast", log->settings_.fast, log->fast_); !ok) return tl::unexpected(ok.error());
   for (std::uint32_t i = 0; i < lanes; ++i) {
     log->lanes_.emplace_back(new AlertLane(log->settings_, log->ended_));
   }

@@ -1,0 +1,191 @@
+#include "control/start_needs.h"
+
+#include <net/if.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <string_view>
+
+#include "base/in_use.h"
+#include "control/api.h"
+#include "control/api_client.h"
+#include "control/api_socket.h"
+#include "control/config_sections.h"
+#include "control/function_maker.h"
+#include "control/open_files.h"
+#include "control/rtsp/transparent_socket.h"
+#include "device/gpu.h"
+#include "device/name.h"
+#include "function/srtp/rtsp_settings.h"
+#include "port/interface_lock.h"
+#include "port/tap_holder.h"
+#include "port/virtual_device.h"
+
+namespace sluice::control {
+namespace {
+
+using Lacks = std::vector<std::string>;
+
+void look(Lacks& lacks, const Expected<void>& usable) {
+  if (!usable) lacks.push_back(usable.error().message);
+}
+
+bool is_a_gateway(const ApiOptions& api) {
+  const auto address = api.listen.empty() ? Expected<ListenAddress>() : parse_listen(api.listen);
+  return address && ApiClient(*address, api.listen.empty() ? api.socket : "").get("/api/v1/socket").has_value();
+}
+
+// False: a gateway, which is taken for the one of this file, has the address, and so what ports and twins want, too.
+bool look_at_api(const ApiOptions& api, Lacks& lacks) {
+  look(lacks, check_group(api.group));
+  const auto free = Api::check_address(api);
+  if (free) return true;
+  if (says_in_use(free.error().message) && is_a_gateway(api)) return false;
+  if (std::ranges::find(lacks, free.error().message) == lacks.end()) lacks.push_back(free.error().message);
+  return true;
+}
+
+void look_at_interfaces(const engine::Options& options, Lacks& lacks) {
+  for (const port::PortOptions& port : options.ports) {
+    const std::string name = "[[port]] '" + port.name + "' (" + port.device + "): ";
+    if (const std::string interface = port::device_argument(port.device, "iface"); !interface.empty()) {
+      if (const auto free = port::InterfaceLock::take(interface); !free) lacks.push_back(name + free.error().message);
+    }
+    if (port.twin.empty() || if_nametoindex(port.twin.c_str()) == 0) continue;
+    const auto held = port::tap_is_held(port.twin);
+    const std::string about = "/sys/class/net/" + port.twin;
+    if (held && *held) {
+      lacks.push_back("[[port]] '" + port.name + "': the TAP interface '" + port.twin +
+                      "' is in use by another program");
+    } else if (access(about.c_str(), F_OK) == 0 && access((about + "/tun_flags").c_str(), F_OK) != 0) {
+      lacks.push_back("[[port]] '" + port.name + "': an interface named '" + port.twin +
+                      "' exists and is no TAP: choose another name for the twin");
+    }
+  }
+}
+
+// A listener on "lo" meets those that listen on no interface of their own, as one on a twin would.
+void look_at_rtsp(Config& config, Lacks& lacks) {
+  const auto& chain = config.engine.chain;
+  if (std::ranges::find(chain, "srtp") == chain.end() || !config.section("srtp").has("rtsp")) return;
+  const function::RtspOptions options =
+      function::read_rtsp(config.section("srtp").section("rtsp"), described_ports(config.engine));
+  for (const std::uint16_t port : options.ports) {
+    const auto is_free = [&](int family) {
+      const auto listener = rtsp::listen_on("lo", family, port);
+      return listener || !says_in_use(listener.error().message);
+    };
+    if (is_free(4) && is_free(6)) continue;
+    lacks.push_back("[srtp.rtsp] ports: port " + std::to_string(port) + std::string(in_use_by_another) +
+                    "program of this host: end what listens there, or take it out of ports");
+  }
+}
+
+// New interfaces are as net.ipv6.conf.default says.
+bool has_ipv6(const std::string& twin) {
+  const std::string settings = "/proc/sys/net/ipv6/conf/";
+  for (const std::string& name : {twin, std::string("default")}) {
+    std::ifstream file(settings + name + "/disable_ipv6");
+    if (std::string disabled; file >> disabled) return disabled == "0";
+  }
+  return false;
+}
+
+void look_at_addresses(const engine::Options& options, Lacks& lacks) {
+  for (const port::PortOptions& port : options.ports) {
+    const auto of6 =
+        std::ranges::find_if(port.addresses, [](const port::InterfaceAddress& one) { return one.address.family == 6; });
+    if (of6 == port.addresses.end() || has_ipv6(port.twin)) continue;
+    lacks.push_back("[[port]] '" + port.name + "': address = \"" + of6->str() + "\": cannot be put on " + port.twin +
+                    ": IPv6 is off on it: sysctl net.ipv6.conf.default.disable_ipv6=0");
+  }
+}
+
+struct Written {
+  std::string_view section, key;
+};
+constexpr Written written[] = {{"log", "file"}, {"inspect", "eve"}, {"inspect", "fast"}, {"acl", "eve"}};
+
+void look_at_files(Config& config, Lacks& lacks) {
+  for (const Written& one : written) {
+    const std::string path = config.section(one.section).text(one.key, "");
+    const std::string why = path.empty() || path == "-" ? "" : why_not_writable(path);
+    if (why.empty()) continue;
+    lacks.push_back("[" + std::string(one.section) + "] " + std::string(one.key) + " = \"" + path +
+                    "\": cannot be written: " + why);
+  }
+}
+
+// Of captures that are written, and of memif's socket, the drivers say less.
+void look_at_devices(const engine::Options& options, Lacks& lacks) {
+  for (const port::PortOptions& port : options.ports) {
+    const std::string name = "[[port]] '" + port.name + "' (" + port.device + "): ";
+    for (const Capture& capture : captures_of(port.device)) {
+      if (!capture.written) continue;
+      if (const std::string why = why_not_writable(capture.path); !why.empty()) {
+        lacks.push_back(name + "tx_pcap=" + capture.path + " cannot be written: " + why);
+      }
+    }
+    if (!port::is_driver(port.device, "net_memif") || port::device_argument(port.device, "socket-abstract") != "no") {
+      continue;
+    }
+    const std::string folder = std::filesystem::path(port::device_argument(port.device, "socket")).parent_path();
+    struct stat about {};
+    if (!folder.empty() && (stat(folder.c_str(), &about) != 0 || !S_ISDIR(about.st_mode))) {
+      lacks.push_back(name + "there is no folder " + folder + " for its socket: make it");
+    }
+  }
+}
+
+void look_at_gpu(const engine::Options& options, Lacks& lacks) {
+  const auto index = device::gpu_index(options.device);
+  if (!index) return;
+  const auto gpus = device::list_gpus();
+  const std::string setting = "[engine] device = \"" + options.device + "\": ";
+  if (!gpus) {
+    lacks.push_back(setting + gpus.error().message);
+  } else if (static_cast<std::size_t>(*index) >= gpus->size()) {
+    lacks.push_back(setting + "this machine has " + std::to_string(gpus->size()) + " of them, from cuda:0 on");
+  }
+}
+
+}  // namespace
+
+std::string why_not_writable(const std::string& path, unsigned links) {
+  struct stat about {};
+  if (stat(path.c_str(), &about) == 0) {
+    if (S_ISDIR(about.st_mode)) return "it is a folder";
+    return access(path.c_str(), W_OK) == 0 ? "" : std::strerror(errno);
+  }
+  if (errno != ENOENT) return std::strerror(errno);
+  // A link to what is not there: that is what would be made.
+  if (std::error_code none; links != 0 && std::filesystem::is_symlink(path, none)) {
+    const auto target = std::filesystem::path(path).parent_path() / std::filesystem::read_symlink(path, none);
+    return why_not_writable(target, links - 1);
+  }
+  const std::string folder = std::filesystem::path(path).parent_path();
+  const std::string in = folder.empty() ? "." : folder;
+  if (stat(in.c_str(), &about) != 0 || !S_ISDIR(about.st_mode)) return "there is no folder " + in + ": make it";
+  return access(in.c_str(), W_OK | X_OK) == 0 ? "" : "no file can be made in " + in + ": " + std::strerror(errno);
+}
+
+std::vector<std::string> find_start_lacks(Config& config) {
+  Lacks lacks;
+  look(lacks, check_open_files(config.engine));
+  if (look_at_api(config.api, lacks)) {
+    look_at_interfaces(config.engine, lacks);
+    look_at_rtsp(config, lacks);
+  }
+  look_at_addresses(config.engine, lacks);
+  look_at_files(config, lacks);
+  look_at_devices(config.engine, lacks);
+  look_at_gpu(config.engine, lacks);
+  return lacks;
+}
+
+}  // namespace sluice::control
