@@ -339,7 +339,7 @@ def test_pcap_that_sends_to_an_interface_has_its_link(tmp_path):
         assert wait_until(lambda: gateway.why_degraded() == "", 5), gateway.why_degraded()
         router.ip("link del in0")
         assert wait_until(lambda: "port a: its interface was deleted" in gateway.why_degraded(), 5), gateway.why_degraded()
-        assert "port a: interface in0 was deleted" in gateway.log()
+        assert wait_until(lambda: "port a: interface in0 was deleted" in gateway.log(), 5), gateway.log()
 
 
 def test_pcap_reads_one_file_and_writes_another(tmp_path, between_files):
