@@ -121,7 +121,7 @@ void look_at_files(Config& config, Lacks& lacks) {
   }
 }
 
-// Of captures that are written, and of memif's socket, the drivers say less.
+// Of captures, of the interface that net_pcap sends to, and of memif's socket, the drivers say less.
 void look_at_devices(const engine::Options& options, Lacks& lacks) {
   for (const port::PortOptions& port : options.ports) {
     const std::string name = "[[port]] '" + port.name + "' (" + port.device + "): ";
@@ -130,6 +130,10 @@ void look_at_devices(const engine::Options& options, Lacks& lacks) {
       if (const std::string why = why_not_writable(capture.path); !why.empty()) {
         lacks.push_back(name + "tx_pcap=" + capture.path + " cannot be written: " + why);
       }
+    }
+    if (const std::string to = port::device_argument(port.device, "tx_iface");
+        port::is_driver(port.device, "net_pcap") && !to.empty() && if_nametoindex(to.c_str()) == 0) {
+      lacks.push_back(name + "there is no interface '" + to + "' in this network namespace");
     }
     if (!port::is_driver(port.device, "net_memif") || port::device_argument(port.device, "socket-abstract") != "no") {
       continue;

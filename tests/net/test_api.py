@@ -135,6 +135,18 @@ def test_a_socket_that_was_left_is_replaced_and_one_in_use_is_not(lab, tmp_path)
     assert gateway.process.wait(10) == 0 and not path.exists()
 
 
+def test_the_socket_of_a_killed_gateway_elsewhere_is_removed_by_the_next_start(lab, tmp_path):
+    killed, alive, next_one = (lab.host(name) for name in ("killed", "alive", "next"))
+    dead = started(killed, tmp_path / "a", quick())
+    stays = started(alive, tmp_path / "b", quick())
+    left, kept = socket_of(dead), socket_of(stays)
+    dead.kill()
+    assert left.is_socket() and left != kept
+    started(next_one, tmp_path / "c", quick())
+    assert not left.exists() and not left.with_name(left.name + ".lock").exists()
+    assert kept.is_socket() and "counters add up" in stays.control("stats")
+
+
 def test_a_stopped_process_is_told_within_seconds(lab, tmp_path):
     host = lab.host("router")
     gateway = started(host, tmp_path, quick())

@@ -64,6 +64,7 @@ LACKS = [
     pytest.param(null(acl=f'eve = "{LONG}.json"\n[[acl.rule]]\naction = "deny"\nlog = true\n'), "too long", id="acl-eve"),
     pytest.param(null().replace("net_null0,no-rx=1", f"net_pcap0,rx_pcap={ROOT}/examples/attacks.pcap,tx_pcap=/nosuch/x.pcap"),
                  "/nosuch/x.pcap", id="capture"),
+    pytest.param(null().replace("net_null0,no-rx=1", "net_pcap0,tx_iface=nosuch0"), "nosuch0", id="capture-interface"),
     pytest.param(null().replace("net_null0,no-rx=1", "net_memif0,role=server,id=0,socket=/nosuch/m.sock,socket-abstract=no"),
                  "directory", id="memif"),
     pytest.param(null(engine=('device = "cuda:15"',)), "GPU", id="gpu"),
