@@ -3,9 +3,10 @@
 // bytes. Rules that have begun, of whose pattern a part is what the window ends with, are tried where the rest of it
 // comes.
 //
-// Rules go by numbers that hold for one generation of them; those of others are forgotten. At most eight are open or
-// begun: of more it is known only that there are (`lost`), and the whole window has to be searched for them. Of those
-// that have held the last four are known.
+// Rules go by numbers that hold for one generation of them; those of others are forgotten. At most eight are open: of
+// more it is known only that there are (`lost`), and the whole window has to be searched for them. Those that have
+// begun have the room that is left: of more the keys are not known any more (`by_keys`), and the window's end has to be
+// searched for them. Of those that have held the last four are known.
 //
 // Besides, for how many bytes a stream has been ordinary: nothing that the rule engine takes note of was in its pieces.
 //
@@ -42,12 +43,10 @@ class Carried {
     }
     for (const std::uint32_t rule : open) {
       renew(rule);
-      if (!has(this->open(), rule) && has_room()) open_[open_count_++] = rule;
+      if (!has(this->open(), rule)) add_open(rule);
     }
     for (const std::uint32_t rule : begun) {
-      if (!has(this->open(), rule) && !has(this->begun(), rule) && has_room()) {
-        open_[most_open - ++begun_count_] = rule;
-      }
+      if (!has(this->open(), rule) && !has(this->begun(), rule)) add_begun(rule);
     }
   }
 
@@ -72,13 +71,28 @@ class Carried {
     return generation_ == static_cast<std::uint32_t>(generation) && bytes <= ordinary_bytes_;
   }
 
-  bool by_keys = false;  // the last piece was searched by a device
+  bool by_keys = false;  // the last piece was searched by a device, and all rules that begun() in it are known
 
  private:
-  bool has_room() {
-    lost_ |= open_count_ + begun_count_ == most_open;
-    return !lost_;
+  void add_open(std::uint32_t rule) {
+    if (open_count_ == most_open) {
+      lost_ = true;
+      return;
+    }
+    if (is_full()) {
+      --begun_count_;
+      by_keys = false;
+    }
+    open_[open_count_++] = rule;
   }
+  void add_begun(std::uint32_t rule) {
+    if (is_full()) {
+      by_keys = false;
+      return;
+    }
+    open_[most_open - ++begun_count_] = rule;
+  }
+  bool is_full() const { return open_count_ + begun_count_ == most_open; }
   static bool has(std::span<const std::uint32_t> rules, std::uint32_t rule) {
     return std::find(rules.begin(), rules.end(), rule) != rules.end();
   }

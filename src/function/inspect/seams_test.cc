@@ -299,6 +299,34 @@ TEST_F(Seams, a_rule_that_has_held_waits_for_its_pattern_whatever_holds_meanwhil
   }
 }
 
+// Where more rules begin than are kept, no rule is told again of what the window has had for long.
+TEST_F(Seams, many_rules_that_begin_make_no_other_hold_twice) {
+  const std::string pattern = "USER images PASS images SYST";
+  std::string rules, before;
+  for (int sid = 1; sid <= 6; ++sid) {
+    const std::string other = std::string(8, static_cast<char>('a' + sid)) + "-of-others";
+    rules += "alert tcp any any -> any 80 (content:" + quoted(other) + "; sid:" + std::to_string(sid) + ";)\n";
+    before += other + "  ";
+  }
+  for (int sid = 11; sid <= 20; ++sid) {
+    rules += "alert tcp any any -> any 80 (content:" + quoted(pattern) + "; sid:" + std::to_string(sid) + ";)\n";
+  }
+  use(rules);
+  const std::string text = before + pattern + "zzzz";
+  for (std::size_t part = 1; part < pattern.size(); ++part) {
+    const std::size_t at = before.size() + part;
+    const std::vector<Piece> pieces = {
+        {0, before.size()}, {before.size(), part}, {at, 1}, {at + 1, text.size() - at - 1}};
+    told_of(text, pieces, Search::core, 0);
+    const auto by_core = each_;
+    EXPECT_EQ(by_core.size(), 16U);
+    for (unsigned seed = 0; seed < 4; ++seed) {
+      told_of(text, pieces, seed == 0 ? Search::device : Search::either, seed);
+      EXPECT_EQ(each_, by_core) << "cut at " << part << ", " << seed;
+    }
+  }
+}
+
 // More rules hold with each piece than are known to have held, and many of their patterns are cut.
 TEST_F(Seams, rules_of_one_content_hold_as_often_whoever_searches) {
   Random random(13);
