@@ -41,10 +41,12 @@ deb: program
 	@scripts/setup package
 	@scripts/make-deb $(BUILD)
 
-## test-deb  installs that package in a fresh system and runs it there (debootstrap, lintian; minutes, the network)
-test-deb: deb
+## test-deb  installs that package in a fresh system and runs it there (debootstrap, lintian; minutes, the network); with
+##           SUITE=bookworm, trixie or noble: makes and tests that release's (half an hour)
+test-deb:
+	@test -n "$(SUITE)" || $(MAKE) --no-print-directory deb
 	@scripts/setup package-test
-	@BUILD=$(BUILD) scripts/pytest -q tests/packages
+	@SUITE=$(SUITE) BUILD=$(BUILD) scripts/pytest -q tests/packages
 
 ## demo      the main job on real traffic, with a report
 demo: program

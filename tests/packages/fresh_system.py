@@ -9,9 +9,12 @@ import subprocess
 
 from hosts import stop, wait_until
 
-RELEASE = pathlib.Path("/etc/os-release").read_text(encoding="utf-8")
-SUITE = re.search(r"(?m)^VERSION_CODENAME=(\w+)", RELEASE)[1]
-COMPONENTS = "main,universe" if re.search(r"(?m)^ID=ubuntu$", RELEASE) else "main"  # where DPDK is
+# SUITE, another release than the machine's: its name. DPDK is in these components.
+DEBIAN = ("http://deb.debian.org/debian", "debian-archive-keyring.gpg", "main", "sid")
+UBUNTU = ("http://archive.ubuntu.com/ubuntu", "ubuntu-archive-keyring.gpg", "main,universe", "gutsy")
+ARCHIVES = {"bookworm": DEBIAN, "trixie": DEBIAN, "noble": UBUNTU}
+OURS = re.search(r"(?m)^VERSION_CODENAME=(\w+)", pathlib.Path("/etc/os-release").read_text(encoding="utf-8"))[1]
+SUITE = os.environ.get("SUITE") or OURS
 ENVIRONMENT = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "DEBIAN_FRONTEND": "noninteractive", "LC_ALL": "C.UTF-8"}
 
 
@@ -21,13 +24,21 @@ def run(*command, check=True, **options):
     return done.stdout
 
 
+def debootstrap(root, packages):
+    """A system of SUITE in this folder. Debian's debootstrap has no script of Ubuntu's releases' names: all are that of the first one."""
+    mirror, keyring, components, script = ARCHIVES[SUITE]
+    run("debootstrap", "--variant=minbase", f"--components={components}", f"--include={packages}", f"--keyring=/usr/share/keyrings/{keyring}", SUITE, root,
+        mirror, f"/usr/share/debootstrap/scripts/{script}")
+
+
 class System:
-    def __init__(self, root):
+    def __init__(self, root, packages="systemd-sysv,iproute2,logrotate,procps"):
         self.root = root
+        self.packages = packages
         self.mounts = []
 
     def __enter__(self):
-        run("debootstrap", "--variant=minbase", f"--components={COMPONENTS}", "--include=systemd-sysv,iproute2,logrotate,procps", SUITE, self.root)
+        debootstrap(self.root, self.packages)
         self.root.chmod(0o755)  # for users in there who are not root
         self.policy = self.root / "usr/sbin/policy-rc.d"  # no service starts while packages are installed from outside
         self.policy.write_text("#!/bin/sh\nexit 101\n", encoding="ascii")
@@ -92,7 +103,7 @@ class Booted:
 
     def run(self, *command, check=True):
         leader, = self.leader()
-        return run("nsenter", "--target", leader, "--all", "--wd=/", *command, check=check, env=ENVIRONMENT)
+        return run("nsenter", "--target", leader, "--all", "env", "--chdir=/", *command, check=check, env=ENVIRONMENT)
 
     def journal(self):
         return self.run("journalctl", "--no-pager", "--output=cat", "--unit=sluice", check=False)
