@@ -4,8 +4,10 @@
 #include <spdlog/spdlog.h>
 
 #include <cstdio>
+#include <mutex>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace sluice::port {
 namespace {
@@ -20,16 +22,39 @@ spdlog::level::level_enum level_of(int dpdk) {
   return dpdk <= static_cast<int>(RTE_LOG_INFO) ? spdlog::level::info : spdlog::level::debug;
 }
 
-// DPDK flushes the stream behind each message, on the thread that logs and with its level still set. The stream's lock
-// orders the callers.
+struct Lines {
+  std::mutex lock;  // of `keeps` and `kept`; the stream's orders the callers
+  bool keeps = false;
+  std::string kept, unfinished;
+
+  void say(spdlog::level::level_enum level, std::string_view line) {
+    {
+      const std::lock_guard guard(lock);
+      if (keeps) {
+        kept.append(line).append("\n");
+        return;
+      }
+    }
+    spdlog::log(level, "DPDK: {}", line);
+  }
+};
+
+// Never freed, as the stream: DPDK's threads may log to the end of the process.
+Lines& lines() {
+  static auto* const all = new Lines;
+  return *all;
+}
+
+// DPDK flushes the stream behind each message, on the thread that logs and with its level still set.
 ssize_t write_lines(void* cookie, const char* data, std::size_t size) {
-  std::string& text = *static_cast<std::string*>(cookie);
+  Lines& all = *static_cast<Lines*>(cookie);
+  std::string& text = all.unfinished;
   text.append(data, size);
   const auto level = level_of(rte_log_cur_msg_loglevel());
   std::size_t begin = 0;
   for (std::size_t end; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1) {
     if (end != begin) {
-      spdlog::log(level, "DPDK: {}", std::string_view(text).substr(begin, end - begin));
+      all.say(level, std::string_view(text).substr(begin, end - begin));
     }
   }
   text.erase(0, begin);  // what is left waits for the rest of its line
@@ -39,16 +64,25 @@ ssize_t write_lines(void* cookie, const char* data, std::size_t size) {
 }  // namespace
 
 void log_dpdk() {
-  // Never closed: DPDK may log to the end of the process.
-  static auto* const unfinished = new std::string;
   static std::FILE* const stream = [] {
     cookie_io_functions_t functions{};
     functions.write = write_lines;
-    return fopencookie(unfinished, "w", functions);
+    return fopencookie(&lines(), "w", functions);
   }();
   if (stream != nullptr) {
     rte_openlog_stream(stream);
   }
+}
+
+void keep_dpdk_lines(bool keep) {
+  log_dpdk();
+  const std::lock_guard guard(lines().lock);
+  lines().keeps = keep;
+}
+
+std::string take_dpdk_lines() {
+  const std::lock_guard guard(lines().lock);
+  return std::exchange(lines().kept, {});
 }
 
 }  // namespace sluice::port

@@ -7,7 +7,11 @@
 
 #include <cstdio>
 #include <memory>
+#include <regex>
+#include <set>
 #include <sstream>
+#include <string>
+#include <thread>
 
 #include "port/driver_log.h"
 
@@ -69,6 +73,29 @@ TEST_F(DpdkLog, WhatADriverSaidAndNobodyTookIsThereToo) {
   said_.str("");
   rte_log(RTE_LOG_ERR, RTE_LOGTYPE_USER1, "later\n");
   EXPECT_EQ(said(), "error DPDK: later\n");
+}
+
+// DPDK has threads of its own (interrupts, vhost), which do not wait for a device to open.
+TEST_F(DpdkLog, LinesOfOtherThreadsAreKeptOrLoggedAndNoneIsLost) {
+  constexpr int count = 2000;
+  std::thread other([] {
+    for (int i = 0; i < count; ++i) {
+      rte_log(RTE_LOG_ERR, RTE_LOGTYPE_USER1, "line %d\n", i);
+    }
+  });
+  std::string taken;
+  for (int i = 0; i < 200; ++i) {
+    DriverLog kept;
+    taken += kept.take() + "; ";
+  }
+  other.join();
+  std::set<std::string> all;
+  const std::string logged = said(), texts[] = {logged, taken};
+  const std::regex line("line [0-9]+");
+  for (const std::string& text : texts) {
+    all.insert(std::sregex_token_iterator(text.begin(), text.end(), line), std::sregex_token_iterator());
+  }
+  EXPECT_EQ(all.size(), static_cast<std::size_t>(count));
 }
 
 }  // namespace

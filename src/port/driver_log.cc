@@ -1,9 +1,7 @@
 #include "port/driver_log.h"
 
-#include <rte_log.h>
 #include <spdlog/spdlog.h>
 
-#include <cstdlib>
 #include <set>
 #include <sstream>
 
@@ -27,38 +25,24 @@ bool says_nothing_of_the_cause(const std::string& line) {
 
 }  // namespace
 
-DriverLog::DriverLog() : stream_(open_memstream(&text_, &length_)) {
-  if (stream_ != nullptr) {
-    rte_openlog_stream(stream_);
-  }
+DriverLog::DriverLog() {
+  keep_dpdk_lines(true);
 }
 
 DriverLog::~DriverLog() {
-  if (stream_ == nullptr) {
-    return;
-  }
-  log_dpdk();
-  std::fclose(stream_);
-  std::istringstream lines(std::string(text_, length_));
+  keep_dpdk_lines(false);
+  std::istringstream lines(take_dpdk_lines());
   for (std::string line; std::getline(lines, line);) {
-    if (!line.empty()) {
-      spdlog::log(is_always_said(line) ? spdlog::level::debug : spdlog::level::warn, "DPDK: {}", line);
-    }
+    spdlog::log(is_always_said(line) ? spdlog::level::debug : spdlog::level::warn, "DPDK: {}", line);
   }
-  std::free(text_);
 }
 
 std::string DriverLog::take() {
-  if (stream_ == nullptr) {
-    return "";
-  }
-  std::fflush(stream_);
-  std::istringstream lines(std::string(text_, length_));
-  std::rewind(stream_);
+  std::istringstream lines(take_dpdk_lines());
   std::string words;
   std::set<std::string> said;
   for (std::string line; std::getline(lines, line);) {
-    if (!line.empty() && !says_nothing_of_the_cause(line) && said.insert(line).second) {
+    if (!says_nothing_of_the_cause(line) && said.insert(line).second) {
       words += (words.empty() ? "" : "; ") + line;
     }
   }

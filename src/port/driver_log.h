@@ -6,8 +6,6 @@
 // thread, one at a time.
 #pragma once
 
-#include <cstddef>
-#include <cstdio>
 #include <string>
 
 namespace sluice::port {
@@ -22,11 +20,6 @@ class DriverLog {
   // The driver's lines in one, each once, without those about the driver and what it always says; empty when it said
   // nothing. Later calls answer with later lines.
   std::string take();
-
- private:
-  std::FILE* stream_;  // null: no memory, DPDK logs as ever
-  char* text_ = nullptr;
-  std::size_t length_ = 0;
 };
 
 }  // namespace sluice::port
