@@ -28,7 +28,7 @@ std::uint64_t resident_bytes();
 std::string resident_text(bool hugepages);
 
 // What this process may still take without swapping: what the machine has available, or what the memory limits of its
-// control group (of a container, of a systemd unit) and of those above leave, page cache that can go counted as free.
+// control group (of a container, of a systemd unit) and of those above leave. Page cache that can go counts as free.
 // Where the kernel says nothing there is no limit; where /sys shows no control groups (under `ip netns exec`), those
 // that the first process sees count. `root`: where /proc and /sys are looked for.
 struct AvailableMemory {

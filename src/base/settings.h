@@ -1,6 +1,6 @@
 // One TOML table of the configuration, read key by key, with the place of every mistake.
 //
-// A reader asks for each key it knows, giving the default and the limits; a wrong type, a value outside the limits and,
+// A reader asks for each key it knows, giving the default and the limits. A wrong type, a value outside the limits and,
 // at finish(), a key that nobody asked for become entries of the shared Diagnostics ("router.toml:12: [engine] cycle =
 // \"5\": a duration such as ..."). Getters return the default after an error, so that one pass finds all mistakes of a
 // file, and one message for each value: what a getter has refused, a reader who goes on with the default cannot refuse

@@ -1,4 +1,4 @@
-// What streams may take follows the device that was measured: while it does not compute (it has failed, or its tables
+// What streams may take follows the device that was measured. While it does not compute (it has failed, or its tables
 // are not there yet), the lanes' own cores do, of which the profile says nothing, and new streams are refused. Those
 // that are there stay, and give back what they took. One line of the log for each change.
 //

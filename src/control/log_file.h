@@ -1,6 +1,6 @@
-// The file of [log] file, as a sink of spdlog: appended to, begun anew where it was deleted or is to be reopened
-// (rotation), and a full disk is survived: lines that cannot be written are lost, counted, and told in the file once it
-// can be written again.
+// The file of [log] file, as a sink of spdlog: appended to, and begun anew where it was deleted or is to be reopened
+// (rotation). A full disk is survived: lines that cannot be written are lost, counted, and told in the file once it can
+// be written again.
 //
 // Thread-safety: any thread; a line is written whole, under a lock. Cost: two system calls a line.
 #pragma once

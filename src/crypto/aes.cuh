@@ -1,5 +1,5 @@
 // AES enciphers one block a thread (FIPS-197), by the table of 256 words that joins SubBytes and MixColumns, a copy of
-// it in each of the 32 banks of shared memory: whatever the bytes, a warp's lookups meet in no bank.
+// it in each of the 32 banks of shared memory. Whatever the bytes, a warp's lookups meet in no bank.
 //
 // Words are as they lie in memory: the first byte is the lowest. Shared memory: aes_table_bytes for each block.
 #pragma once

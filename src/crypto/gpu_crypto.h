@@ -8,9 +8,9 @@
 // Large batches travel in pieces, so that one piece comes down while the next goes up; small ones that are run together
 // and stand behind one another in memory travel as one copy, for the copy engine pauses some 6 us between two.
 //
-// What is written in host memory besides what job.h says: bytes from `data` to the end of the tag are written back as
+// What is written in host memory besides what job.h says. Bytes from `data` to the end of the tag are written back as
 // they were read, and so are those behind it to the end of the 16-byte unit that the tag ends in (for the link carries
-// a whole unit in one write, where its bytes would take five), and on the way `copy` those up to the length of the
+// a whole unit in one write, where its bytes would take five). So are, on the way `copy` those up to the length of the
 // packet's run's longest one, where the next packet of the run does not begin before that. So nobody else may write to
 // a batch's packets, nor to what follows in their buffers, while it is under way. Packets that do not lie in buffers of
 // their own must be run in place without GpuCryptoOptions::own_buffers: then nothing behind them is written.
@@ -24,17 +24,17 @@
 // The KeyTable may change meanwhile, as it says. Errors: a CUDA error, or the GPU is lost; then a batch that was under
 // way must be dropped, since its packets may be in any state (job.h).
 //
-// Secrets: a released slot is zeros on the GPU after the next sync() of it; the copy is wiped at destruction, keys in
-// shared memory at the end of each block, and records on their way before their memory is used again. Table lookups
-// of AES have no bank conflicts and so take the same time whatever the key; GHASH has none; tags are compared whole.
+// Secrets: a released slot is zeros on the GPU after the next sync() of it. The copy is wiped at destruction, keys in
+// shared memory at the end of each block, and records on their way before their memory is used again. Table lookups of
+// AES have no bank conflicts and so take the same time whatever the key; GHASH has none; tags are compared whole.
 //
 // Cost: run() one launch for each piece, and two copies on the way `copy`: about 2 us of CPU time each, and, unless the
 // batch comes with its runs, what reading the jobs costs. sync() a load when nothing has changed; else 512 B for each
 // changed slot, in one launch. Device memory: 448 B for each slot, and for each stream max_packets times the longest
 // packet, rounded up to lines of 128 B. docs/srtp.md has the budget of a packet.
 //
-// Sums are made of every packet of a batch that has an array of them, from registers that hold its bytes anyhow: eight
-// instructions of a lane for 16 bytes, masks at a packet's ends, and 4 B more of each that come down.
+// Sums are made of every packet of a batch that has an array of them, from registers that hold its bytes anyhow. That
+// is eight instructions of a lane for 16 bytes, masks at a packet's ends, and 4 B more of each that come down.
 //
 // Sources: FIPS-197, by the T-table of the AES proposal (5.2.1; one of 1 KB, a copy in each bank of shared memory);
 // FIPS 180-4; SP 800-38D, carry-less products by integer ones with holes, as in BearSSL's ghash_ctmul.
@@ -77,7 +77,7 @@ struct GpuBatch {
   std::uint32_t count = 0;
   Sums* sums = nullptr;  // null: no job asks
   // Of the packets, each from `data` to the end of its tag or a little further, where whoever made the jobs has noted
-  // it; else, and where it is not complete, run() reads all jobs: some 25 ns for each that another core has written.
+  // it. Else, and where it is not complete, run() reads all jobs: some 25 ns for each that another core has written.
   const device::RunList* runs = nullptr;
 };
 

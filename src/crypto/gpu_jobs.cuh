@@ -4,7 +4,7 @@
 // hashes a packet of its own by SHA-1, and eight lanes a packet by GHASH, each with a power of H.
 //
 // Offsets of a packet are counted from its first line on. A row of shared memory holds the line of this step and the
-// last 64 bytes of the one before, so that a block of either hash that ends in this step is all there; rows are an odd
+// last 64 bytes of the one before, so that a block of either hash that ends in this step is all there. Rows are an odd
 // number of words apart, so lanes that read the same word of different rows meet in no bank.
 #pragma once
 

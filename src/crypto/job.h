@@ -11,13 +11,14 @@
 // The suffix is there if job_has_suffix is set.
 //
 // The counter block that a job begins with is the key's `salt_block` XOR `nonce`, whose ten bytes end where the counter
-// begins: at bytes 4 to 13 for aes_ctr_hmac_sha1 (a counter of 2 bytes from 0), at bytes 2 to 11 for aes_gcm (a counter
-// of 4 bytes: 1 for the tag, from 2 for the text). A nonce must seal once only under a key: that is the caller's duty.
+// begins. That is at bytes 4 to 13 for aes_ctr_hmac_sha1 (a counter of 2 bytes from 0), at bytes 2 to 11 for aes_gcm (a
+// counter of 4 bytes: 1 for the tag, from 2 for the text). A nonce must seal once only under a key: that is the
+// caller's duty.
 //
 // Who checks: whoever makes a job has checked that the frame holds all of it, tag included, that clear + enciphered are
 // 1 to 65,535 bytes (of none, intel-ipsec-mb 1.3 makes wrong tags from then on) and that the key is installed; a device
 // checks nothing. A device may write the enciphered part and, where it seals, the tag, at any time, and nothing else
-// that can be seen afterwards: the CPU borrows the four bytes behind the enciphered part for the suffix and puts them
+// that can be seen afterwards. The CPU borrows the four bytes behind the enciphered part for the suffix and puts them
 // back, so with a suffix the frame must hold these, too. Jobs of a batch must not overlap in memory and may be done in
 // any order. Nothing depends on alignment of `data`; sectors are read best from 16.
 //
@@ -58,11 +59,11 @@ enum class Verdict : std::uint8_t {
   tag_mismatch,  // opened: the tag is not right. What is enciphered may be in any state; the packet must be dropped.
 };
 
-// Ones' complement sums of a packet as it was and as it is, in an array of their own beside the jobs: 16-bit words as
-// they lie in memory, the first at `data`, whatever its address; of an odd number of bytes the last is followed by a
-// zero; folded to 16 bits, 0 only if all bytes are 0 (packet/checksum.h). In clear a packet goes from `data` to the end
-// of the enciphered part, sealed to the end of the tag, with what lies between. What no job asked for, and `after` of a
-// tag_mismatch, may be anything.
+// Ones' complement sums of a packet as it was and as it is, in an array of their own beside the jobs. They are of
+// 16-bit words as they lie in memory, the first at `data`, whatever its address. Of an odd number of bytes the last is
+// followed by a zero; folded to 16 bits, 0 only if all bytes are 0 (packet/checksum.h). In clear a packet goes from
+// `data` to the end of the enciphered part, sealed to the end of the tag, with what lies between. What no job asked
+// for, and `after` of a tag_mismatch, may be anything.
 struct alignas(4) Sums {
   std::uint16_t before, after;
 };

@@ -62,7 +62,7 @@ class KeyTable {
   std::uint32_t used() const;
 
   // For a device that keeps a copy: from follow() on, slots that change are noted for that follower, at first all that
-  // are installed. take_changes() gives the next of them as they are now, and how many; a slot that has changed more
+  // are installed. take_changes() gives the next of them as they are now, and how many. A slot that has changed more
   // than once comes once. Any thread beside install(), release() and replace(), which wait for it no longer than one
   // record takes to copy. A follower is there as long as the table; the control thread calls follow().
   unsigned follow();

@@ -1,8 +1,7 @@
 // CUDA's error codes as Error values. For .cu files only.
 //
-//     SLUICE_CUDA_TRY(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream));   // returns the Error from the
-//     function if (auto ok = SLUICE_CUDA_CHECK(call); !ok) ...                                 // Expected<void>, to
-//     look at
+//     SLUICE_CUDA_TRY(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream));  // returns the Error
+//     if (auto ok = SLUICE_CUDA_CHECK(call); !ok) ...                                // Expected<void>, to look at
 #pragma once
 
 #include <cuda_runtime.h>

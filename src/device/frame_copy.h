@@ -1,4 +1,4 @@
-// Moves frames between host memory and the GPU by the copy engine: frames that lie at a constant distance in memory, as
+// Moves frames between host memory and the GPU by the copy engine. Frames that lie at a constant distance in memory, as
 // those of one mempool do that were received in a row, travel as the rows of one 2-D copy.
 //
 //     FrameRun runs[64];

@@ -1,5 +1,5 @@
 // A warp reads the bytes of a group of up to 32 frames, in host memory or in device memory, 16 bytes a lane, in whole
-// 128-byte lines, whatever the frames' sizes: eight lanes share a line, four lines make one step of the warp, `depth`
+// 128-byte lines, whatever the frames' sizes. Eight lanes share a line, four lines make one step of the warp, `depth`
 // steps are in flight. Small frames share a step, large ones take several.
 //
 //     const FrameGroup group = FrameGroup::of(address, length);        // lane l holds frame l; length 0: no frame

@@ -3,11 +3,11 @@
 // looks is time in which the thread did nothing.
 //
 // This is what tells a deadline that the machine broke from one that the engine broke, so in doubt a gap is the
-// engine's: what may take long by itself (computing a batch on the core, confirming rules, a driver's receive, transmit
-// or launch call) ends with resume() instead of look(), and an absence in the midst of it is not excused. Nor is the
-// wait for a core after a sleep of the thread's own choice. So the sum is a lower bound of the time that the thread
-// waited for a core, and on the CPU device, whose lanes compute nearly all of the time, a low one (docs/engine.md,
-// Time). One writer, any readers.
+// engine's. What may take long by itself (computing a batch on the core, confirming rules, a driver's receive, transmit
+// or launch call) ends with resume() instead of look(). An absence in the midst of it is not excused. Nor is the wait
+// for a core after a sleep of the thread's own choice. So the sum is a lower bound of the time that the thread waited
+// for a core, and on the CPU device, whose lanes compute nearly all of the time, a low one (docs/engine.md, Time). One
+// writer, any readers.
 #pragma once
 
 #include <rte_cycles.h>

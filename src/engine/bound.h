@@ -1,8 +1,9 @@
 // How late a frame can be, and which cycle length a deadline allows.
 //
 // Theorem 1 of Zhang, Hu and Hua ("A holistic approach to build real-time stream processing system with GPU", 2015):
-// when the device finishes the work of a cycle within the cycle (T_S < I), every frame leaves within 3·I + µ: up to I +
-// µ until the time point at which its batch is sealed, up to I on the device, up to I until the forwarder has sent it.
+// when the device finishes the work of a cycle within the cycle (T_S < I), every frame leaves within 3·I + µ. That is
+// up to I + µ until the time point at which its batch is sealed, up to I on the device, up to I until the forwarder has
+// sent it.
 //
 // Here a batch may spend up to `overlap` cycles on the device, because its stages (up, kernel, down) overlap those of
 // the batches before and after it; the middle term becomes overlap·I:
@@ -75,7 +76,7 @@ inline std::chrono::nanoseconds inline_batch_of(const Options& options) {
   return options.inline_batch.count() == 0 ? inline_batch_time : options.inline_batch;
 }
 // Whether premises 3 and 4 of docs/real-time.md hold where a thread takes `forwarding` at most for all batches that its
-// lanes seal in a cycle: with a thread of their own they are forwarded within I; on the collector's, three times as
+// lanes seal in a cycle: with a thread of their own they are forwarded within I. On the collector's, three times as
 // much is, for a frame that arrives may wait for it, then its time point, and then what was sealed there.
 constexpr unsigned forwarded_in_a_cycle(bool own_thread) {
   return own_thread ? 1 : 3;

@@ -8,7 +8,7 @@
 // A direction begins with its SYN; without one it begins at the first segment seen, if `midstream` or if the other
 // side's SYN was seen (its SYN-ACK was missed). Bytes that come too early wait in blocks of the lane's pool; bytes that
 // have been delivered or wait already are not taken again, so of two different contents for one place the FIRST counts.
-// That is what Windows and BSD do for the front of a segment; Linux prefers the newer for some overlaps, so that an
+// That is what Windows and BSD do for the front of a segment. Linux prefers the newer for some overlaps, so that an
 // attacker who knows the target can show it something else (Ptacek and Newsham, 1998), or send first what does not
 // reach it. Such an overlap with different bytes is counted and marked (`conflict`). Urgent data is delivered in line;
 // timestamps (PAWS, RFC 7323) are not looked at.
@@ -37,29 +37,28 @@
 // stream.reassembly.depth.
 //
 // What the sink sees. data() gives `fresh`, the new bytes, and `window`, one run of memory that ends with them and
-// begins with the last `window` settings' bytes delivered before: whoever matches raw content looks at `window` and
+// begins with the last `window` settings' bytes delivered before. Whoever matches raw content looks at `window` and
 // thereby finds what lies across segments, up to that length, and takes as new only matches that end within `fresh`.
 // Suricata inspects its stream in chunks of toserver-chunk-size (2,560) that overlap in the same way, inline a sliding
 // window around each packet. After a gap the window begins anew. A delivery has at most `piece` fresh bytes. When the
-// pool has no block for the history, it is lost for this once, counted (`history_lost`).
-// closed() comes once for a direction: after the last byte before its FIN, or from finish(). A FIN counts once
-// everything before it is there, and only if nothing is there that lies behind it: one that comes too early hides
-// nothing.
+// pool has no block for the history, it is lost for this once, counted (`history_lost`). closed() comes once for a
+// direction: after the last byte before its FIN, or from finish(). A FIN counts once everything before it is there, and
+// only if nothing is there that lies behind it: one that comes too early hides nothing.
 //
 // What has to wait is told (waits()) as its packet comes, and what the sink says of it, a mark, comes back with the
-// bytes. One packet may release all that waits: the sink is asked before each delivery of it (takes_waiting()), and
-// where it has no time for more, what still waits in the direction is a gap (`thrown_away`). may_release() says ahead
-// how much that may be. The memory of what is thrown away is given back with the packets that follow, some blocks with
+// bytes. One packet may release all that waits. The sink is asked before each delivery of it (takes_waiting()). Where
+// it has no time for more, what still waits in the direction is a gap (`thrown_away`). may_release() says ahead how
+// much that may be. The memory of what is thrown away is given back with the packets that follow, some blocks with
 // each, so that it is at no packet's cost.
 //
 // feed() says whether all bytes of the packet are or will be seen by the sink. Not so are bytes behind `depth`, behind
-// a FIN, too far ahead, or without room to wait; and those that lie before what was delivered and differ from it, or
-// cannot be compared any more: they may be a retransmission from beyond the history that is not acknowledged, or fill a
-// gap too late. The caller then looks at the packet by itself.
+// a FIN, too far ahead, or without room to wait. Nor are those that lie before what was delivered and differ from it,
+// or cannot be compared any more: they may be a retransmission from beyond the history that is not acknowledged, or
+// fill a gap too late. The caller then looks at the packet by itself.
 //
 // Thread-safety: none, one lane; nothing is allocated after construction, but from the pool. Cost: a copy of the
 // segment with its history, about 50 ns for 1,460 bytes, less where bytes are kept until they are acknowledged: they
-// lie side by side then. Memory: 64 bytes of state a direction, and once it has data `window` bytes of the pool; where
+// lie side by side then. Memory: 64 bytes of state a direction, and once it has data `window` bytes of the pool. Where
 // bytes are kept, a block for those not acknowledged and `window` more, twice `window` mostly, and at most 7/8 of the
 // pool for larger ones.
 #pragma once

@@ -1,6 +1,6 @@
-// A frame that is refused turned, where it lies, into the answer to its sender: of TCP an RST as from the other end, of
-// all else an ICMP error "communication administratively prohibited" as from the packet's destination (RFC 1812 section
-// 5.2.7.1, RFC 4443 section 3.1). VLAN tags stay.
+// A frame that is refused turned, where it lies, into the answer to its sender. Of TCP that is an RST as from the other
+// end, of all else an ICMP error "communication administratively prohibited" as from the packet's destination (RFC 1812
+// section 5.2.7.1, RFC 4443 section 3.1). VLAN tags stay.
 //
 // Thread-safety: any thread. Cost: as packet/icmp_error.h and packet/tcp_reset.h.
 #pragma once

@@ -1,6 +1,6 @@
-// The segment that ends a TCP conversation from in between: an RST in the place of a segment, to its sender as if the
+// The segment that ends a TCP conversation from in between, an RST in the place of a segment: to its sender as if the
 // other side had sent it (RFC 9293 section 3.10.7.1: <SEQ=SEG.ACK><CTL=RST>, or
-// <SEQ=0><ACK=SEG.SEQ+SEG.LEN><CTL=RST,ACK>), or to its receiver as if the sender had given up: <SEQ=SEG.SEQ>, where
+// <SEQ=0><ACK=SEG.SEQ+SEG.LEN><CTL=RST,ACK>). Or to its receiver as if the sender had given up: <SEQ=SEG.SEQ>, where
 // the receiver expects the segment (RFC 5961 section 3.2), with its acknowledgement.
 //
 // Thread-safety: any thread. Cost: some 50 ns.

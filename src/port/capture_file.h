@@ -1,5 +1,5 @@
 // Whether a capture file can be read to its end, and by the driver as it is. libpcap hands out the packets before a
-// cut, and then nothing more, which looks like the end of the file; its driver takes whatever comes for an Ethernet
+// cut, and then nothing more, which looks like the end of the file. Its driver takes whatever comes for an Ethernet
 // header, cuts packets that are longer than the header's snapshot length, and stops at a pcapng's interface of another
 // kind.
 //
@@ -28,11 +28,11 @@ struct CaptureFacts {
 };
 
 // An Error, one line that begins with the path, when the file ends inside a packet (pcapng: a block), or what leads one
-// (pcapng: or what ends it) cannot be its length: how many whole packets are before it, and at which byte it begins.
-// When there are packets, and all are of link types (LINKTYPE of tcpdump.org/linktypes.html) that carry no network that
-// is read, or libpcap does not read it to its end. When it is not there, cannot be read, is empty or no capture. And
-// when it is no regular file: its reader would wait for a pipe. `copy`: gets the copy that is needed, if one is; where
-// it is null, nothing is written.
+// (pcapng: or what ends it) cannot be its length. It says how many whole packets are before it, and at which byte it
+// begins. When there are packets, and all are of link types (LINKTYPE of tcpdump.org/linktypes.html) that carry no
+// network that is read, or libpcap does not read it to its end. When it is not there, cannot be read, is empty or no
+// capture. And when it is no regular file: its reader would wait for a pipe. `copy`: gets the copy that is needed, if
+// one is; where it is null, nothing is written.
 Expected<CaptureFacts> check_capture(const std::string& path, const CaptureProgress& progress = {},
                                      std::shared_ptr<const CaptureCopy>* copy = nullptr);
 

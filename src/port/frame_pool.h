@@ -1,9 +1,9 @@
 // Memory for frames: one mbuf pool per receive queue.
 //
 // A pool is a FIFO ring without per-core caches. Because Sluice keeps order, frames come back in the order in which
-// they went out, so a queue's frames keep lying one behind another in memory: what the GPU's copy engine and its direct
-// reads need to run at the link's speed (shuffled frames cost up to 5 times at 64 B). Each frame starts on 128 bytes, a
-// line of the GPU and of the link's requests, so that no request carries bytes of a neighbour.
+// they went out, so a queue's frames keep lying one behind another in memory. That is what the GPU's copy engine and
+// its direct reads need to run at the link's speed (shuffled frames cost up to 5 times at 64 B). Each frame starts on
+// 128 bytes, a line of the GPU and of the link's requests, so that no request carries bytes of a neighbour.
 #pragma once
 
 #include <rte_mempool.h>

@@ -1,6 +1,6 @@
 // Frames of the memory replay port that are whole TCP conversations: handshake, segments of both directions with their
 // sequence and acknowledgement numbers, FINs of both sides. One for each 64 frames is under way at once, their frames
-// mixed by chance, each one's in order; none is cut by the end of the frames, so that handing them out again begins
+// mixed by chance, each one's in order. None is cut by the end of the frames, so that handing them out again begins
 // each anew, by a SYN after its FINs. A conversation has 12 frames at least, 28 on average; the receiver acknowledges
 // every second segment, or with its own data.
 //

@@ -1,6 +1,6 @@
-// The kernel's addresses, and which of them the control plane is told to speak from: of each port the first address of
-// its twin, and for ports without one the first of any twin, or else of any interface (a loopback address of a router
-// whose twins have none, for instance).
+// The kernel's addresses, and which of them the control plane is told to speak from. Of each port that is the first
+// address of its twin. For ports without one it is the first of any twin, or else of any interface (a loopback address
+// of a router whose twins have none, for instance).
 //
 // Told are addresses that others can answer to: not of host or link scope, not IPv4 link-local, not tentative ones. Of
 // one interface the kernel's order holds, but secondary, deprecated and temporary addresses come last.

@@ -1,7 +1,7 @@
-// Says in the log what went wrong between the kernel and the router's tables since it was last said: routes and
-// neighbours that did not fit (with the reason), lost notifications, messages that could not be read, requests that the
-// kernel did not take, next hops that are too many for one route. Each kind at most once in the interval; what was held
-// back is counted into the next line.
+// Says in the log what went wrong between the kernel and the router's tables since it was last said. That is routes and
+// neighbours that did not fit (with the reason), lost notifications, and messages that could not be read; requests that
+// the kernel did not take, and next hops that are too many for one route. Each kind at most once in the interval; what
+// was held back is counted into the next line.
 //
 // Thread-safety: none (the control thread). Cost: five comparisons when nothing happened.
 #pragma once

@@ -1,4 +1,4 @@
-// The kernel's neighbours (ARP and ND caches) on twins, and what of them the control plane has been told: an address is
+// The kernel's neighbours (ARP and ND caches) on twins, and what of them the control plane has been told. An address is
 // told with its MAC while the kernel holds it valid, and taken back when the kernel gives it up.
 //
 // Forwarded traffic does not pass the kernel, so the kernel would let a neighbour go stale for ever: due() names those

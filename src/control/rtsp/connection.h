@@ -1,11 +1,11 @@
 // One client's RTSP connection, the one to its server, and the proxy core between them: bytes in and out of two sockets
 // that never block, and media that are put into the stage's table and taken out of it.
 //
-// Ends when the core says so, or nothing has come for too long: then its media are taken out, what waits is written,
-// and both sides are told; done() is true when both have ended, too, and else at the first tick() after `farewell`,
+// Ends when the core says so, or nothing has come for too long. Then its media are taken out, what waits is written,
+// and both sides are told. done() is true when both have ended, too, and else at the first tick() after `farewell`,
 // whatever they have taken until then. At once, with a reset for the client, if the server cannot be reached. A client
-// without media that ends its side of the connection hears the answers to what it has asked first.
-// Thread-safety: one thread.
+// without media that ends its side of the connection hears the answers to what it has asked first. Thread-safety: one
+// thread.
 #pragma once
 
 #include <chrono>
@@ -70,8 +70,8 @@ class Connection final : private media::rtsp::Host {
   bool done() const { return done_; }
 
   // A client that asks for ports that it has may have vanished and come back. Where this is another connection of the
-  // same client, with a medium at one of these ports: finds out within probe_time whether that client is still there;
-  // if it is not, the connection ends as with any client that has gone.
+  // same client, with a medium at one of these ports: finds out within probe_time whether that client is still there.
+  // If it is not, the connection ends as with any client that has gone.
   void probe_for(const Connection& asking, const media::rtsp::PortPair& ports, Time now);
   // Whether it is another one of the same client and has a medium's stream of one of these keys.
   bool is_in_the_way(const Connection& asking, std::span<const function::MediaKey> keys) const;

@@ -21,7 +21,7 @@ struct Sides {
 };
 
 // The last one is the client's RTCP. Where the legs differ (an explicit proxy) each comes by the ends of one and leaves
-// with those of the other, and so does what the client sends to RTP's port, which is nothing but to open ways back: it
+// with those of the other, and so does what the client sends to RTP's port. That is nothing but to open ways back: it
 // passes as it comes. `max_ssrcs`: of the server's RTP, and of its RTCP.
 Expected<std::vector<function::MediaStreamSettings>> streams_of(
     const media::rtsp::Stream& stream, bool accept_clear_rtcp, const Sides& sides,

@@ -2,7 +2,7 @@
 // block as fibers, warps of 32.
 //
 // Collectives are real rendezvous: a lane that calls a warp intrinsic sleeps until every live lane of its mask has
-// called the same one with the same mask; a thread at __syncthreads sleeps until all threads of the block stand at the
+// called the same one with the same mask. A thread at __syncthreads sleeps until all threads of the block stand at the
 // same source line. When nobody can go on, the launch ends with a report that names who waits where and who is missing,
 // instead of hanging. Stricter than a GPU: a thread that has returned is missing from __syncthreads. Not seen here:
 // races between threads (they run in a fixed order), spinning without __nanosleep (hangs), blocks that wait for other

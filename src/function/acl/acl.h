@@ -15,16 +15,16 @@
 // to forward it is the port that the router's own table says.
 //
 // Reload: the new list is built beside the old one, for the CPU and for the GPU. Batches that a core computes are
-// judged by it from then on, those of the GPU some cycles later, when its tables have arrived; each batch by one list
-// as a whole, because it holds the list that its indices are of until it is judged. Buckets begin full. A list that
-// does not fit changes nothing.
+// judged by it from then on, those of the GPU some cycles later, when its tables have arrived. Each batch is judged by
+// one list as a whole, because it holds the list that its indices are of until it is judged. Buckets begin full. A list
+// that does not fit changes nothing.
 //
 // Counters: each frame that is judged, with its bytes, at the rule that decided it, or at the default (rule_hits.h,
 // which also says what a reload keeps); besides by action, since the start, as figures.
 //
 // Threads: as of engine::Stage. Memory: 69 pinned bytes for each frame of a batch; 16 bytes a rule and lane, with
-// forwarders 32; of an old list until no batch is judged by it and the GPU has left it, at the latest at the next
-// reload. Cost: per frame 5 to 10 ns for the key, one look-up, and some ns to judge and count (docs/acl.md).
+// forwarders 32. Of an old list it is held until no batch is judged by it and the GPU has left it, at the latest at the
+// next reload. Cost: per frame 5 to 10 ns for the key, one look-up, and some ns to judge and count (docs/acl.md).
 #pragma once
 
 #include <atomic>

@@ -1,11 +1,11 @@
 // The output of the inspect function: alerts from lanes to files, by a thread of its own, so that no flood of alerts
 // and no slow disk can stall a lane.
 //
-//   auto log = AlertLog::open({.eve = "/var/log/sluice/eve.json"}, lanes);    // an Error: a path that cannot be
-//   written Inspection inspection(rules, settings, (*log)->lane(0));                  // the lane's sink
+//   auto log = AlertLog::open({.eve = "/var/log/eve.json"}, lanes);   // an Error: a path that cannot be written
+//   Inspection inspection(rules, settings, (*log)->lane(0));          // the lane's sink
 //   (*log)->lane(0).set_port(2); inspection.frame(...);
-//   AppendedFile::reopen_all();                                               // after rotation
-//   (*log)->stop();                                                           // all that is queued is written
+//   AppendedFile::reopen_all();                                       // after rotation
+//   (*log)->stop();                                                   // all that is queued is written
 //
 // No alert is lost without being counted: what AlertSink::alert() took is, in the end, in exactly one of `alerts`,
 // `ring_full` and `rate_limited`; lines of `alerts` that a file could not take are in `lost_lines`. What was suppressed

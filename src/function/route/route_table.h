@@ -2,16 +2,16 @@
 // keeps the forwarding tables (lookup::Fib with the GPU's copy attached) and the adjacencies up to date.
 //
 // Of several routes for one prefix the lowest metric is in force. A neighbour is a host route, so that a destination on
-// the link is found by the same lookup, but only while the longest route that matches its address says that the address
-// is on that very link: a single next hop without a gateway through the neighbour's port. The kernel keeps a neighbour
-// for whatever sender address an ARP request names; without this any host on a link could draw any address to itself.
-// Where a gateway lies is another question: on_link_prefixes.h.
+// the link is found by the same lookup. It is one only while the longest route that matches its address says that the
+// address is on that very link: a single next hop without a gateway through the neighbour's port. The kernel keeps a
+// neighbour for whatever sender address an ARP request names; without this any host on a link could draw any address to
+// itself. Where a gateway lies is another question: on_link_prefixes.h.
 //
 // Thread-safety: every call from any thread. A mutex orders the callers of the control path (mirror, reload, API);
-// lanes never take it. size(), neighbour_count(), mtu(), carries() and source() do not wait for it: each is one load
-// (source(): two) of what is written under it, and two of them may be of different moments. Cost: a hash look-up and
-// one change of the forwarding table per call; for a route, besides, O(log n) to find the neighbours inside its prefix,
-// and a few hash look-ups for each one that no longer route decides on. A route without a gateway, or one that does not
+// lanes never take it. size(), neighbour_count(), mtu(), carries() and source() do not wait for it. Each is one load
+// (source(): two) of what is written under it. Two of them may be of different moments. Cost: a hash look-up and one
+// change of the forwarding table per call; for a route, besides, O(log n) to find the neighbours inside its prefix, and
+// a few hash look-ups for each one that no longer route decides on. A route without a gateway, or one that does not
 // forward, besides moves the gateways inside its prefix that were given without a port (adjacency.h): no route through
 // them changes.
 #pragma once

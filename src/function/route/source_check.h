@@ -1,4 +1,4 @@
-// What the kernel checks before it routes a frame, for the frames of a burst on a port where it does: that the
+// What the kernel checks before it routes a frame, for the frames of a burst on a port where it does. That is that the
 // interface whose link address they have is one that routes, and that there is a way back to their IPv4 source
 // (rp_filter: ip-sysctl.rst, fib_validate_source() of net/ipv4/fib_frontend.c; RFC 3704).
 //

@@ -1,6 +1,6 @@
 // What the tags of keys say for one list of rules: each bit whether an address or a port of the frame is in a named
-// set, some bits together by which port it came in, and by which it leaves. The reader of rules hands out bits as rules
-// ask for them (acl_settings.h); who makes keys sets them (set_tables.h).
+// set. Some bits together say by which port it came in, and by which it leaves. The reader of rules hands out bits as
+// rules ask for them (acl_settings.h); who makes keys sets them (set_tables.h).
 //
 // Plain values. Thread-safety: none while it is made, then any thread.
 #pragma once

@@ -1,7 +1,7 @@
 // A text that is looked for in payloads, as a content says it: as it is, or in any case of its letters.
 //
 // No payload makes it slow: it is Knuth, Morris and Pratt's search from places that have the text's first two bytes and
-// its last, at most two comparisons for a byte and a look at 32 places for each time that it begins anew.
+// its last. That is at most two comparisons for a byte and a look at 32 places for each time that it begins anew.
 //
 // Immutable once made; any thread. Memory: five bytes for one of the text. Cost: 0.1 ns a byte where such places are
 // rare, 3 ns where bytes are made for it. (memmem(), where case matters, took 0.5 to 1.)

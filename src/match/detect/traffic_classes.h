@@ -4,7 +4,7 @@
 // The TCP ports that rules name most often form up to 12 groups. A TCP packet's class follows from the group of its
 // destination port and that of its source port: one for each group on either side, one for ports of no group, one for
 // packets with both. A packet with a port that some rule names, but of no group, is of a class of its own, and so are
-// UDP packets with such a port: what looks for two bytes on port 5632 shall not be told of everybody's packets. Further
+// UDP packets with such a port. What looks for two bytes on port 5632 shall not be told of everybody's packets. Further
 // classes: other UDP, ICMP, the rest.
 //
 // Immutable once made; any thread. class_of(): a few ns. Memory: 64 KiB.

@@ -1,5 +1,5 @@
 // Every option of a rule that the reader knows by name: those it honours, with how each is read, and those it refuses,
-// with why. docs/rules.md shows this table; a rule with an option that is in neither half is refused as well.
+// with why. The page docs/rules.md shows this table. A rule with an option that is in neither half is refused as well.
 #pragma once
 
 #include <span>

@@ -23,8 +23,8 @@ struct OptionText {
 Expected<RuleText> split_rule(std::string_view text);
 
 // Takes the next option off the front; text that holds blanks only has none more (ask first). It ends at the first
-// semicolon without a backslash before it; a value that begins with a quote ends at a semicolon after a quote,
-// and one within is an Error: a quote may be missing, and the options behind it would be part of the text.
+// semicolon without a backslash before it. A value that begins with a quote ends at a semicolon after a quote, and one
+// within is an Error: a quote may be missing, and the options behind it would be part of the text.
 Expected<OptionText> take_option(std::string_view& text);
 
 // The text of a rule behind a # (without it), as it would be without: it begins with an action, and is whole.

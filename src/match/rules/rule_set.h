@@ -13,12 +13,12 @@
 // names is in `unused`. A comment is never continued.
 //
 // Two rules with the same gid and sid: an active one stays before one that is commented out, then the one with the
-// higher rev, of equal ones the first; the other is refused with the place of the one that stays.
+// higher rev, of equal ones the first. The other is refused with the place of the one that stays.
 //
-// Errors are for what cannot be read at all: no such file, a folder or pipe, more than 256 MiB, a file with NUL bytes,
-// includes deeper than 8, a variable's line that says nothing, a line that keeps alerts back and cannot be read. A line
-// of more than 64 KiB is a refused rule. Cost: about 15 us per rule, mostly compiling its regular expressions.
-// Thread-safety: any thread, no shared state.
+// Errors are for what cannot be read at all: no such file, a folder or pipe, more than 256 MiB, a file with NUL bytes.
+// Also for includes deeper than 8, a variable's line that says nothing, a line that keeps alerts back and cannot be
+// read. A line of more than 64 KiB is a refused rule. Cost: about 15 us per rule, mostly compiling its regular
+// expressions. Thread-safety: any thread, no shared state.
 #pragma once
 
 #include <cstddef>

@@ -16,8 +16,9 @@ struct LoopCount {
   }
 };
 
-// Of a search that tells keys: the loop over bytes, and the one over what they have come up with, in which a thread is
-// active as long as it has a place where a key may end (the filter, which then compares) or does (an automaton).
+// Of a search that tells keys: the loop over bytes, and the one over what they have come up with. In the latter a
+// thread is active as long as it has a place where a key may end (the filter, which then compares) or does (an
+// automaton).
 struct SearchLoops {
   LoopCount bytes, keys;
 };

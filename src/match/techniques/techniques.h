@@ -22,10 +22,11 @@
 // What pairs are expected to gain: each read of the automaton waits for the one before it, so the fewer, the sooner a
 // piece is done. On the payloads of `bench match` (heavy tail), counted on a CPU, a thread makes 0.64 reads for each
 // byte instead of one, and the slowest of a warp's, for which the others wait, 0.72 (23,000 patterns) and 0.79 (the
-// community rules): up to 1.3 to 1.4 times segments_staged; 1.9 where all states that traffic visits are hot (random
-// bytes, community rules), and never more than 2. What may eat it: a hot state's pairs are 200 KB, so what is read of
-// them is in second-level cache more often than a row of single bytes; lanes at paces of their own read different
-// lines; and a byte costs two or more reads of shared memory. What the staging alone does is seen in segments_staged.
+// community rules). That is up to 1.3 to 1.4 times segments_staged; 1.9 where all states that traffic visits are hot
+// (random bytes, community rules), and never more than 2. What may eat it: a hot state's pairs are 200 KB, so what is
+// read of them is in second-level cache more often than a row of single bytes. Lanes at paces of their own read
+// different lines; and a byte costs two or more reads of shared memory. What the staging alone does is seen in
+// segments_staged.
 //
 // The batch lies in device memory, or in pinned host memory, from where the kernels read it over the link; packet
 // behind packet, each at a multiple of 16 bytes. Where packets lie and how long they are, and what comes out, is in

@@ -1,6 +1,6 @@
 // RTSP messages (RFC 2326; RFC 7826's too, as far as their form goes): every header keeps its place and, unless it is
 // set, its bytes. What readers may take in more than one way is written in one: folds become blanks, none stand before
-// a header's colon, lines end with CRLF, lines that are no header are left out, and Content-Length is there once, a
+// a header's colon, and lines end with CRLF. Lines that are no header are left out. Content-Length is there once, a
 // number without zeros in front. So the next reader sees the message that was judged, and ends it where this one did.
 //
 // Thread-safety: none. Cost: control path.

@@ -37,11 +37,11 @@
 // Packets are counted when prepared (protect) or authenticated (unprotect).
 //
 // Key derivation rate: 0, or a power of two up to 2^24 (section 4.3.1). Where it is not 0, prepare() derives keys and
-// changes slots of the key table, so that devices must read the table itself, not a copy; `key_periods` periods of a
+// changes slots of the key table, so that devices must read the table itself, not a copy. `key_periods` periods of a
 // master key are kept, of all SSRCs together, and a packet of another while those are all in flight is refused
 // (too_many_in_flight). Whose period is kept when forged packets ask for others: master_keys.h.
 //
-// Thread-safety: a channel, its pool and its packets belong to one lane, but for prepare_unowned(); RTP and RTCP of a
+// Thread-safety: a channel, its pool and its packets belong to one lane, but for prepare_unowned(). RTP and RTCP of a
 // session share nothing, so they may be on different lanes. make() and the end of a channel change the key table and
 // may be on any thread, beside others (crypto/key_table.h), if the lane has called end_streams() before the end. None
 // of its packets may be in flight then. Cost: no allocation and no lock in prepare() and finish(), but where a

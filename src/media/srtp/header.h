@@ -1,8 +1,8 @@
 // RTP's and RTCP's fixed headers with the checks that protecting a packet needs (RFC 3550 sections 5.1, 5.3.1, 6.1),
 // and which of the two a packet on a shared port is (RFC 5761). SRTP's headers are the same: they are in clear. Padding
-// and the packets behind the first of an RTCP compound lie in what is enciphered, so nothing here looks at them; nor at
-// the first one's length, by which no byte is found and which is too large in RFC 7714's own vectors. No call reads
-// behind the packet's end.
+// and the packets behind the first of an RTCP compound lie in what is enciphered, so nothing here looks at them. Nor
+// does it look at the first one's length, by which no byte is found and which is too large in RFC 7714's own vectors.
+// No call reads behind the packet's end.
 #pragma once
 
 #include <cstdint>

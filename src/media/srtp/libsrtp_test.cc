@@ -1,6 +1,6 @@
-// Against libsrtp2, both ways and byte for byte: every suite, with loss, reordering, repetition, wrapping sequences,
-// several SSRCs and MKI. libsrtp counts SRTCP from 1, a channel from 0 (RFC 3711 section 3.4), so a channel that is
-// compared byte for byte has sent one more.
+// Against libsrtp2, both ways and byte for byte. Every suite is tried, with loss, reordering, repetition, wrapping
+// sequences, several SSRCs and MKI. libsrtp counts SRTCP from 1, a channel from 0 (RFC 3711 section 3.4), so a channel
+// that is compared byte for byte has sent one more.
 #include <gtest/gtest.h>
 #include <srtp2/srtp.h>
 

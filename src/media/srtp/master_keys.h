@@ -4,9 +4,9 @@
 // With a key derivation rate the session keys of `key_periods` periods of each are kept, of all SSRCs together, and
 // derived when a packet needs another's: before it is authenticated, so anybody can ask for one. Therefore the period
 // of the highest authenticated index of a packet's SSRC is given up for nothing, it and the next two have a place
-// whatever else comes, and of all other periods that packets ask for one is in flight at a time, once anything was
-// found authentic; until then it may be all. Such a packet costs a derivation (OpenSSL, which allocates: about 3 us)
-// and the lock of the key table.
+// whatever else comes. Of all other periods that packets ask for one is in flight at a time, once anything was found
+// authentic; until then it may be all. Such a packet costs a derivation (OpenSSL, which allocates: about 3 us) and the
+// lock of the key table.
 //
 // Thread-safety and all other cost: those of a channel (channel.h).
 #pragma once
