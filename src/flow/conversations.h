@@ -5,9 +5,9 @@
 //   if (seen.flow != nullptr && seen.flow->established() && seen.direction == Direction::to_server) ...
 //
 // A TCP flow gets an Extra with its first byte of data (or by extra_of(), for flow bits of any flow), from a fixed
-// number: where all are in use, one of the closed flows that have one ends for it, the longest closed first; else, of
+// number: where all are in use, one of the closed flows that have one ends for it, the longest closed first. Else, of
 // those that nobody has answered, the one that has had its for longest, so that SYNs with data take them from each
-// other; else of two established ones, by turns, one that has been silent for stream_idle. Without one it is tracked,
+// other. Else, of two established ones, by turns, one that has been silent for stream_idle. Without one it is tracked,
 // but not reassembled (`extras_refused`). Each TCP stream is looked at as HTTP until its parser stops. Who looks at a
 // flow no further gives its record back (give_back()), and the flow stays.
 //

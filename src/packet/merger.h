@@ -2,7 +2,7 @@
 // (virtio_net_hdr, GSO): the reverse of Segmenter (packet/offload.h). One packet then goes through the kernel instead
 // of forty.
 //
-// What a card makes of the packet are the frames that it came from, to the byte: all headers are the same but for what
+// What a card makes of the packet are the frames that it came from, to the byte. All headers are the same but for what
 // counts up (sequence, IPv4 identification), no frame but the last is shorter or has PSH, and each has a right
 // checksum, for a damaged frame must not come out whole: it is verified where the caller does not know it to be right.
 //

@@ -2,11 +2,11 @@
 //
 // Checks of a buffer follow one another: "the previous match" is the end of what the check before it in the same buffer
 // found. A content or regular expression that is found in several places is tried in each of them for as long as the
-// relative checks behind it fail, as Suricata does (detect-engine-content-inspection.c), but where its first place
-// decides for all of them (later_checks.h). Places and numbers beyond the buffer make a check fail.
+// relative checks behind it fail, as Suricata does (detect-engine-content-inspection.c). The exception is where its
+// first place decides for all of them (later_checks.h). Places and numbers beyond the buffer make a check fail.
 //
 // A regular expression's subject is the buffer, or what follows the previous match (/R). Tried again, it is searched
-// for in the same subject, from behind the begin of what was found: ^, \A and /A hold at the subject's beginning alone,
+// for in the same subject, from behind the begin of what was found. ^, \A and /A hold at the subject's beginning alone.
 // \b and lookbehind see what is before, but nothing in front of the subject; \G is where the search goes on.
 //
 // Bounded: at most `most_steps` places are tried for a packet; what needs more is `given_up`. Regular expressions have

@@ -1,6 +1,6 @@
 // In which order rules are treated, and which of those that look at HTTP have to wait for, or be tried again with, a
-// later part of their message: so that a flowbit that one rule sets holds for all others of the same packet or message
-// that ask for it, wherever they stand in the files and whatever they look at.
+// later part of their message. So a flowbit that one rule sets holds for all others of the same packet or message that
+// ask for it, wherever they stand in the files and whatever they look at.
 //
 // Sources: Suricata's order of signatures (SCSigOrderSignatures: action, flowbits, priority, sid), and for chains of
 // flowbits its tickets 1399, 7638 and 7771.

@@ -39,8 +39,8 @@ bool same_authority(std::string_view a, std::string_view b);
 bool is_of_host(std::string_view authority, std::string_view host);
 
 // A text, in which URIs may be, for logs: "//user:password@host" becomes "//host", with a password that has a '/' or
-// '?' as it is, too; and of "password=secret", by any name with "pass" or "pwd", as cameras have it in paths and
-// queries, "password=***" is left.
+// '?' as it is, too. Of "password=secret", by any name with "pass" or "pwd", as cameras have it in paths and queries,
+// "password=***" is left.
 std::string without_users(std::string_view text);
 
 // `uri` with `to` as its authority, user information aside, which stays. With `from` only when it is that; else, and
