@@ -72,7 +72,9 @@ class Exchanged {
   void pin(std::size_t reader, const Value* value) const { places_[reader].in.store(value, std::memory_order_seq_cst); }
   void unpin(std::size_t reader) const { places_[reader].in.store(nullptr, std::memory_order_release); }
 
+  // It throws before it publishes, or not at all.
   void publish(std::unique_ptr<const Value> value) {
+    retired_.reserve(retired_.size() + 1);
     current_.store(value.get(), std::memory_order_seq_cst);
     if (owned_) {
       retired_.push_back(std::move(owned_));

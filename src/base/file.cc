@@ -51,6 +51,30 @@ Expected<Opened> open_regular(const std::string& path) {
   return file;
 }
 
+tl::unexpected<Error> too_large(const std::string& name, std::size_t largest) {
+  return make_error(name + ": is larger than " + bytes_text(largest) + ", the most that is read");
+}
+
+// `likely`: how many bytes there seem to be.
+Expected<std::string> read_all(int fd, const std::string& name, std::size_t likely, std::size_t largest) {
+  std::string text;
+  text.reserve(likely + 1);  // one more shows that it has not grown meanwhile
+  while (text.size() <= largest) {
+    const std::size_t had = text.size();
+    const std::size_t room = std::max(least_step, text.capacity() - had);
+    text.resize(had + std::min({room, largest_step, largest + 1 - had}));
+    const ssize_t count = read(fd, text.data() + had, text.size() - had);
+    if (count < 0 && errno != EINTR) {
+      return make_error(name + ": cannot be read: " + std::strerror(errno));
+    }
+    text.resize(had + static_cast<std::size_t>(std::max<ssize_t>(count, 0)));
+    if (count == 0) {
+      return text;
+    }
+  }
+  return too_large(name, largest);
+}
+
 }  // namespace
 
 Expected<std::string> read_regular_file(const std::string& path, std::size_t largest) {
@@ -58,26 +82,14 @@ Expected<std::string> read_regular_file(const std::string& path, std::size_t lar
   if (!file) {
     return tl::unexpected(file.error());
   }
-  const auto too_large = make_error(path + ": is larger than " + bytes_text(largest) + ", the most that is read");
   if (file->bytes > largest) {
-    return too_large;
+    return too_large(path, largest);
   }
-  std::string text;
-  text.reserve(file->bytes + 1);  // one more shows that it has not grown meanwhile
-  while (text.size() <= largest) {
-    const std::size_t had = text.size();
-    const std::size_t room = std::max(least_step, text.capacity() - had);
-    text.resize(had + std::min({room, largest_step, largest + 1 - had}));
-    const ssize_t count = read(file->fd, text.data() + had, text.size() - had);
-    if (count < 0 && errno != EINTR) {
-      return make_error(path + ": cannot be read: " + std::strerror(errno));
-    }
-    text.resize(had + static_cast<std::size_t>(std::max<ssize_t>(count, 0)));
-    if (count == 0) {
-      return text;
-    }
-  }
-  return too_large;
+  return read_all(file->fd, path, file->bytes, largest);
+}
+
+Expected<std::string> read_descriptor(int fd, const std::string& name, std::size_t largest) {
+  return read_all(fd, name, 0, largest);
 }
 
 bool same_file(const std::string& a, const std::string& b) {

@@ -13,6 +13,10 @@ namespace sluice {
 // device is refused without waiting for it. Cost: the file's bytes in memory. Thread-safety: any thread.
 Expected<std::string> read_regular_file(const std::string& path, std::size_t largest);
 
+// All that an open file still gives, a pipe or a terminal too, of which the end is waited for; `largest` bytes at most.
+// An Error is one line, "NAME: " and why not; what was read before is gone then. It stays open.
+Expected<std::string> read_descriptor(int fd, const std::string& name, std::size_t largest);
+
 // Whether two paths are one regular file, by whatever names, or will be: neither need be there yet.
 bool same_file(const std::string& a, const std::string& b);
 

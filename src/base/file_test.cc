@@ -1,5 +1,6 @@
 #include "base/file.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -31,6 +32,28 @@ TEST_F(FileTest, ReadsAllOfAFileWhateverItsSize) {
     EXPECT_EQ(*read, text);
   }
   EXPECT_FALSE(read_regular_file("/proc/self/status", 1 << 20)->empty()) << "its size is 0, says the kernel";
+}
+
+TEST_F(FileTest, ReadsADescriptorToItsEndOrSaysWhyNot) {
+  const auto read = [](const char* path, std::size_t largest) {
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    auto text = read_descriptor(fd, "it", largest);
+    close(fd);
+    return text ? std::to_string(text->size()) + " bytes" : text.error().message;
+  };
+  std::ofstream(path("text")) << std::string(200'000, 'x');
+  EXPECT_EQ(read(path("text").c_str(), 200'000), "200000 bytes");
+  EXPECT_EQ(read(path("text").c_str(), 199'999), "it: is larger than 199999, the most that is read");
+  EXPECT_EQ(read("/dev/null", 10), "0 bytes");
+  EXPECT_EQ(read("/dev/zero", 1 << 20), "it: is larger than 1M, the most that is read") << "it has no end";
+  EXPECT_EQ(read(folder_.c_str(), 10), "it: cannot be read: Is a directory");
+  EXPECT_EQ(read("/dev/null/nothing", 10), "it: cannot be read: Bad file descriptor");
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  ASSERT_EQ(write(ends[1], "abc", 3), 3);
+  close(ends[1]);
+  EXPECT_EQ(*read_descriptor(ends[0], "it", 3), "abc");
+  close(ends[0]);
 }
 
 TEST_F(FileTest, MoreThanTheMostIsRefused) {

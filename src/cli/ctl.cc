@@ -1,18 +1,19 @@
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
 #include <cstring>
-#include <fstream>
 #include <functional>
 #include <future>
-#include <iostream>
 #include <memory>
 #include <optional>
 #include <sstream>
 #include <string>
 
+#include "base/file.h"
+#include "base/units.h"
 #include "cli/api_option.h"
 #include "cli/commands.h"
 #include "cli/report.h"
@@ -96,17 +97,21 @@ std::shared_ptr<unsigned> add_limit(CLI::App& command) {
   return limit;
 }
 
-// A file, or "-": the standard input. Keys are in it, so none of it is ever shown.
+Expected<std::string> read_stdin(std::size_t largest) {
+  return read_descriptor(STDIN_FILENO, "standard input", largest);
+}
+
+// More than the API takes of a stream, which says itself how much that is.
+constexpr std::size_t largest_stream_file = 64 << 10;
+
+// A file, which may be a pipe, or "-": the standard input. Keys are in it, so none of it is ever shown.
 Expected<std::string> read_stream_file(const std::string& path) {
-  std::ostringstream text;
-  if (path == "-") {
-    text << std::cin.rdbuf();
-  } else {
-    std::ifstream file(path);
-    if (!file) return make_error(path + ": " + std::strerror(errno));
-    text << file.rdbuf();
-  }
-  return text.str();
+  if (path == "-") return read_stdin(largest_stream_file);
+  const int fd = open(path.c_str(), O_RDONLY | O_NOCTTY | O_CLOEXEC);
+  if (fd < 0) return make_error(path + ": " + std::strerror(errno));
+  auto text = read_descriptor(fd, path, largest_stream_file);
+  close(fd);
+  return text;
 }
 
 void add_srtp(CLI::App& ctl, const std::shared_ptr<ApiPlace>& api, const std::shared_ptr<bool>& json, int& status) {
@@ -160,11 +165,13 @@ struct SetChange {
   std::string file{};  // of more of them; "-": the standard input
 };
 
+Expected<void> check_name(const std::string& set) {
+  if (lookup::acl::is_good_name(set)) return {};
+  return make_error("NAME: a set's name has " + std::string(lookup::acl::good_name_text));
+}
+
 // What the set holds, which says how its file is read.
 Expected<lookup::acl::SetType> type_of_set(const control::ApiClient& client, const std::string& set) {
-  if (!lookup::acl::is_good_name(set)) {
-    return make_error("NAME: a set's name has " + std::string(lookup::acl::good_name_text));
-  }
   const auto answer = client.get("/api/v1/acl/sets?limit=1&name=" + set);
   if (!answer) return tl::unexpected(answer.error());
   const auto rows = control::from_json_text<std::vector<control::AclSetRow>>(*answer);
@@ -174,14 +181,12 @@ Expected<lookup::acl::SetType> type_of_set(const control::ApiClient& client, con
 }
 
 // Those of the file behind those of the command line.
-Expected<void> add_entries_of_file(const control::ApiClient& client, SetChange& change) {
-  const auto type = type_of_set(client, change.set);
-  if (!type) return tl::unexpected(type.error());
+Expected<void> add_entries_of_file(lookup::acl::SetType type, SetChange& change) {
   const bool is_stdin = change.file == "-";
-  auto text = is_stdin ? read_stream_file(change.file) : Expected<std::string>();
-  if (!text) return tl::unexpected(text.error());
-  const auto read = is_stdin ? lookup::acl::read_set_text(*text, "standard input", *type)
-                             : lookup::acl::read_set_file(change.file, *type);
+  const auto text = is_stdin ? read_stdin(lookup::acl::largest_set_text) : Expected<std::string>();
+  if (!text) return make_error(text.error().message + "\nnothing is changed");
+  const auto read = is_stdin ? lookup::acl::read_set_text(*text, "standard input", type)
+                             : lookup::acl::read_set_file(change.file, type);
   if (!read) return make_error(read.error().message + "\nnothing is changed");
   for (const lookup::acl::SetEntry& entry : *read) change.entries.push_back(entry.str());
   if (change.entries.empty()) return make_error((is_stdin ? "standard input" : change.file) + ": has no entries");
@@ -190,18 +195,27 @@ Expected<void> add_entries_of_file(const control::ApiClient& client, SetChange& 
 
 // One request: all of it, or nothing.
 int change_set(const ApiPlace& api, const std::string& path, SetChange change, bool json) {
+  const auto refuse = [](const Error& error, int status) {
+    say_lines(error.message);
+    return status;
+  };
+  if (const auto good = check_name(change.set); !good) return refuse(good.error(), 2);
   const auto client = open_api(api);
   if (!client) return 2;
   if (!change.file.empty()) {
-    if (const auto read = add_entries_of_file(*client, change); !read) {
-      say_lines(read.error().message);
-      return 1;
-    }
+    const auto type = type_of_set(*client, change.set);
+    if (!type) return refuse(type.error(), 1);
+    if (const auto read = add_entries_of_file(*type, change); !read) return refuse(read.error(), 2);
   }
-  const nlohmann::json body = {{"set", change.set}, {"entries", change.entries}};
-  return ask(api,
-             {path, true, printer(done_report), body.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)},
-             json);
+  nlohmann::json body = {{"set", change.set}};
+  body["entries"] = std::move(change.entries);
+  std::string text = body.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  if (text.size() > lookup::acl::largest_set_text) {
+    return refuse(Error{"the change has more than " + bytes_text(lookup::acl::largest_set_text) +
+                        ", the most that one may: make several of it; nothing is changed"},
+                  2);
+  }
+  return ask(api, {path, true, printer(done_report), std::move(text)}, json);
 }
 
 // The entries of one set, one a line, as a file of a set has them.
@@ -226,8 +240,8 @@ void add_sets(CLI::App& acl, const std::shared_ptr<ApiPlace>& api, const std::sh
   list->add_option("NAME", *name, "the set whose entries are to be listed")->type_name("");
   const auto limit = add_limit(*list);
   list->callback([=, &status] {
-    if (!name->empty() && !lookup::acl::is_good_name(*name)) {
-      std::fprintf(stderr, "sluice: NAME: a set's name has %s\n", std::string(lookup::acl::good_name_text).c_str());
+    if (const auto good = check_name(*name); !name->empty() && !good) {
+      say_lines(good.error().message);
       status = 2;
       return;
     }

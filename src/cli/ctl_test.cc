@@ -1,6 +1,8 @@
 // `ctl` and `top`, against a gateway that is there or is not.
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <fstream>
 
@@ -66,6 +68,58 @@ TEST_F(Commands, CtlAclSetListsAndChangesSets) {
   EXPECT_EQ(out_, "added\n");
   EXPECT_EQ(sluice({"ctl", "acl", "set", "remove", "bad", "::1", "--api", "ADDRESS"}), 0);
   EXPECT_THAT(source_.set_changes, testing::ElementsAre("+bad 2 192.0.2.7", "-bad 1 ::1"));
+}
+
+// As `< path` of a shell.
+class Input {
+ public:
+  explicit Input(const char* path) : before_(dup(STDIN_FILENO)) {
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    dup2(fd, STDIN_FILENO);
+    close(fd);
+  }
+  ~Input() {
+    dup2(before_, STDIN_FILENO);
+    close(before_);
+  }
+  Input(const Input&) = delete;
+  Input& operator=(const Input&) = delete;
+
+ private:
+  const int before_;
+};
+
+TEST_F(Commands, CtlTakesNothingOfAFileThatItCannotReadToItsEnd) {
+  const auto add = [this](const std::string& file) {
+    return sluice({"ctl", "acl", "set", "add", "bad", "192.0.2.7", "-f", file, "--api", "ADDRESS"});
+  };
+  {
+    const Input endless("/dev/zero");
+    EXPECT_EQ(add("-"), 2);
+    EXPECT_EQ(err_, "sluice: standard input: is larger than 96M, the most that is read\nsluice: nothing is changed\n");
+    EXPECT_EQ(sluice({"ctl", "srtp", "add", "-", "--api", "ADDRESS"}), 2);
+    EXPECT_EQ(err_, "sluice: standard input: is larger than 64K, the most that is read\n");
+  }
+  {
+    const Input folder("/tmp");
+    EXPECT_EQ(add("-"), 2);
+    EXPECT_EQ(err_, "sluice: standard input: cannot be read: Is a directory\nsluice: nothing is changed\n");
+    EXPECT_EQ(sluice({"ctl", "srtp", "add", "-", "--api", "ADDRESS"}), 2);
+  }
+  EXPECT_EQ(sluice({"ctl", "srtp", "add", "/dev/zero", "--api", "ADDRESS"}), 2);
+  EXPECT_EQ(sluice({"ctl", "srtp", "add", "/tmp", "--api", "ADDRESS"}), 2);
+  EXPECT_EQ(err_, "sluice: /tmp: cannot be read: Is a directory\n");
+  // As of `srtp add`.
+  EXPECT_EQ(add("/nowhere/set.txt"), 2);
+  EXPECT_THAT(err_, HasSubstr("No such file"));
+  EXPECT_EQ(sluice({"ctl", "acl", "set", "add", "a&b", "192.0.2.7", "--api", "ADDRESS"}), 2);
+  const std::string long_one = std::string(120'000, '\1');
+  std::vector<std::string> words = {"ctl", "acl", "set", "add", "bad", "--api", "ADDRESS"};
+  words.insert(words.end(), 141, long_one);
+  EXPECT_EQ(sluice(words), 2);
+  EXPECT_EQ(err_,
+            "sluice: the change has more than 96M, the most that one may: make several of it; nothing is changed\n");
+  EXPECT_TRUE(source_.set_changes.empty());
 }
 
 TEST_F(Commands, CtlSrtpListsAddsAndRemovesStreams) {

@@ -12,8 +12,6 @@
 namespace sluice::lookup::acl {
 namespace {
 
-constexpr std::size_t largest_file = 64U << 20;
-
 Number number_of(const packet::IpAddress& address) {
   Number number = 0;
   for (unsigned i = 0; i < address.bits() / 8; ++i) number = number << 8 | address.bytes[i];
@@ -122,7 +120,7 @@ void tidy(std::vector<SetEntry>& entries) {
 }
 
 Expected<std::vector<SetEntry>> read_set_file(const std::string& path, SetType type) {
-  const auto text = read_regular_file(path, largest_file);
+  const auto text = read_regular_file(path, largest_set_text);
   if (!text) return tl::unexpected(text.error());
   return read_set_text(*text, path, type);
 }
