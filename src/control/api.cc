@@ -1,6 +1,7 @@
 #include "control/api.h"
 
 #include <httplib.h>
+#include <malloc.h>
 #include <netdb.h>
 #include <pthread.h>
 #include <signal.h>
@@ -25,6 +26,7 @@
 #include "control/health.h"
 #include "control/metrics.h"
 #include "control/snapshot_json.h"
+#include "lookup/acl/named_set.h"
 #include "media/secret.h"
 
 namespace sluice::control {
@@ -33,7 +35,9 @@ namespace {
 constexpr std::size_t largest_body = 4096, largest_request = 65536;
 // A set's change is one request, whole or not at all, and a set may have a million entries. By TCP, which is any user's
 // where it takes changes, it is bounded as all others are.
-constexpr std::size_t largest_set_change = 64U << 20;
+constexpr std::size_t largest_set_change = lookup::acl::largest_set_text;
+// From here on what a change took is given back to the system: it is many times what stays.
+constexpr std::size_t large_body = 1 << 20;
 constexpr std::string_view set_paths = "/api/v1/acl/sets/";
 // Six bytes at most for one of the filter, as \u0022, and the other keys.
 constexpr std::size_t largest_capture_request = 6 * longest_filter + 4096;
@@ -249,8 +253,13 @@ class HttpApi final : public Api {
       // Streams come and go by the thousand.
       spdlog::log(path.starts_with("/api/v1/srtp/") ? spdlog::level::debug : spdlog::level::info, "api: POST {} by {}",
                   path, request.remote_addr.empty() ? "TCP" : request.remote_addr);
-      const media::WipedString text(std::string(bytes.begin(), bytes.end()));
-      handler(text.text(), response);
+      const bool is_large = bytes.size() >= large_body;
+      {
+        const media::WipedString text(std::string(bytes.begin(), bytes.end()));
+        Body().swap(bytes);
+        handler(text.text(), response);
+      }
+      if (is_large) malloc_trim(0);
     };
     for (Door* const door : doors()) {
       const std::size_t largest = door->largest_body_of(path);

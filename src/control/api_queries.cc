@@ -87,17 +87,18 @@ Expected<SetQuery> read_set_query(const httplib::Request& request) {
 }
 
 Expected<SetChange> read_set_change(const std::string& body) {
-  const nlohmann::json json = nlohmann::json::parse(body, nullptr, false);
+  nlohmann::json json = nlohmann::json::parse(body, nullptr, false);
   const auto wrong = [] {
     return make_error("the body is {\"set\": \"NAME\", \"entries\": [\"ENTRY\", ...]}, with one entry at least");
   };
   if (!json.is_object() || json.size() != 2 || !json.contains("set") || !json.contains("entries")) return wrong();
-  const nlohmann::json& entries = json["entries"];
+  nlohmann::json& entries = json["entries"];
   if (!json["set"].is_string() || !entries.is_array() || entries.empty()) return wrong();
   SetChange change{json["set"].get<std::string>(), {}};
-  for (const nlohmann::json& entry : entries) {
+  change.entries.reserve(entries.size());
+  for (nlohmann::json& entry : entries) {
     if (entry.is_string()) {
-      change.entries.push_back(entry.get<std::string>());
+      change.entries.push_back(std::move(entry.get_ref<std::string&>()));
     } else if (entry.is_number_unsigned()) {
       change.entries.push_back(entry.dump());
     } else {

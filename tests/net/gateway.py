@@ -134,6 +134,11 @@ class Gateway:
         time.sleep(seconds)
         return (self.cpu_seconds() - before) / (time.monotonic() - began)
 
+    def resident_bytes(self):
+        """What the process has in memory now, less what is mapped and not used."""
+        status = pathlib.Path(f"/proc/{self.process.pid}/status").read_text(encoding="ascii")
+        return 1024 * int(re.search(r"^VmRSS:\s+(\d+) kB", status, re.M)[1])
+
     def lane_sleeps(self):
         """How often threads of lanes have gone to sleep so far."""
         sleeps = 0

@@ -150,6 +150,23 @@ def test_a_long_change_is_whole_or_not_at_all(network, tmp_path):
     assert "ENTRY or -f FILE" in change("add", "blocked")
 
 
+def test_a_million_of_the_longest_entries_come_and_go(network, tmp_path):
+    """78 MB as a file, 82 MB as a request; what the change took is given back."""
+    network.gateway.reload_acl('[[acl.set]]\nname = "million"\n[[acl.rule]]\nsource = "@million"\naction = "deny"\n')
+    file = tmp_path / "million.txt"
+    # Those in the middle of each four, which are no prefix and do not abut; no group of digits is short.
+    net = "2001:1db8:1111:1111:1111:1111"
+    with open(file, "w", encoding="ascii") as out:
+        for i in range(0, 4_000_000, 4):
+            high, low = 0x1000 + i // 0xE000, 0x1000 + i % 0xE000
+            out.write(f"{net}:{high:x}:{low + 1:x}-{net}:{high:x}:{low + 2:x}\n")
+    before = network.gateway.resident_bytes()
+    assert network.gateway.control("acl", "set", "add", "million", "-f", file).startswith("1000000 entries added to million, which has 1000000 now")
+    assert network.gateway.resident_bytes() - before < 150e6
+    assert network.gateway.control("acl", "set", "remove", "million", "-f", file).startswith("1000000 entries removed from million, which has 0 now")
+    assert network.gateway.resident_bytes() - before < 50e6
+
+
 def test_check_names_the_line_of_a_set_s_file(network):
     file = network.gateway.config_path.parent / "wrong.txt"
     file.write_text("192.0.2.1\n192.0.2.1/24\n", encoding="ascii")

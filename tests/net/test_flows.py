@@ -1,7 +1,6 @@
 """A flow table of a million under a flood of SYNs, behind a running gateway."""
 
 import pathlib
-import re
 import socket
 import sys
 import time
@@ -46,11 +45,6 @@ def exchange(connection, words):
     return time.monotonic() - began
 
 
-def resident_bytes(gateway):
-    with open(f"/proc/{gateway.process.pid}/status", encoding="ascii") as status:
-        return 1024 * int(re.search(r"^VmRSS:\s+(\d+) kB", status.read(), re.M)[1])
-
-
 @pytest.fixture(name="wire")
 def fixture_wire(tmp_path):
     with Wire(tmp_path, inspect=[f"flows = {FLOWS}"]) as wire:
@@ -63,7 +57,7 @@ def fixture_wire(tmp_path):
 
 def test_established_conversations_outlive_a_flood_of_syns(wire):
     gateway = wire.gateway
-    before = resident_bytes(gateway)
+    before = gateway.resident_bytes()
     connections = wire.client.inside(
         lambda: [socket.create_connection(("10.1.0.3", 7), timeout=20) for _ in range(CONVERSATIONS)])
     for connection in connections:
@@ -79,7 +73,7 @@ def test_established_conversations_outlive_a_flood_of_syns(wire):
     for connection in connections:
         exchange(connection, b"closing words")
         connection.close()
-    after = resident_bytes(gateway)
+    after = gateway.resident_bytes()
 
     figures = wire.figures()
     assert figures["inspect_flows"] <= FLOWS
@@ -97,5 +91,5 @@ def test_established_conversations_outlive_a_flood_of_syns(wire):
 
 def test_a_million_flows_take_the_memory_that_is_said(wire, tmp_path):
     with Wire(tmp_path, inspect=["flows = 4096"]) as small:
-        more = resident_bytes(wire.gateway) - resident_bytes(small.gateway)
+        more = wire.gateway.resident_bytes() - small.gateway.resident_bytes()
     assert MEMORY * 0.95 < more < MEMORY * 1.05

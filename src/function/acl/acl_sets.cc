@@ -20,6 +20,7 @@ namespace {
 // Of the texts, or an Error that names the first that cannot be, and its place where there are several.
 Expected<std::vector<SetEntry>> entries_of(const NamedSet& set, const std::vector<std::string>& texts) {
   std::vector<SetEntry> entries;
+  entries.reserve(texts.size());
   for (const std::string& text : texts) {
     auto entry = parse_set_entry(set.type, text);
     if (!entry) {
@@ -154,26 +155,14 @@ Expected<std::string> Acl::change_set(std::string_view name, const std::vector<s
   const auto wanted = entries_of(state->set, texts);
   if (!wanted) return tl::unexpected(wanted.error());
   const std::vector<SetEntry>& before = state->set.entries;
-  std::vector<SetEntry> after;
-  add ? std::set_union(before.begin(), before.end(), wanted->begin(), wanted->end(), std::back_inserter(after))
-      : std::set_difference(before.begin(), before.end(), wanted->begin(), wanted->end(), std::back_inserter(after));
-  if (after.size() > lookup::acl::most_set_entries) {
+  const auto is_there = [&](const SetEntry& one) { return std::binary_search(before.begin(), before.end(), one); };
+  const auto there = static_cast<std::size_t>(std::count_if(wanted->begin(), wanted->end(), is_there));
+  const std::size_t changed = add ? wanted->size() - there : there, rest = wanted->size() - changed;
+  const std::size_t count = add ? before.size() + changed : before.size() - changed;
+  if (add && count > lookup::acl::most_set_entries) {
     return make_error("a set has " + std::to_string(lookup::acl::most_set_entries) +
-                      " entries at most, and with these " + std::string(name) + " would have " +
-                      std::to_string(after.size()) + "; nothing is changed");
-  }
-  const std::size_t changed = add ? after.size() - before.size() : before.size() - after.size();
-  const std::size_t rest = wanted->size() - changed, count = after.size();
-  {
-    const std::lock_guard lock(sets_mutex_);
-    state->set.entries = std::move(after);
-  }
-  if (newest_->sets) {
-    std::vector<NamedSet> sets;
-    for (const SetState& one : sets_) sets.push_back(one.set);
-    newest_->sets->reclaim();
-    newest_->sets->publish(std::make_unique<SetTables>(SetTables::build(sets, newest_->plan)));
-    newest_->sets->reclaim();
+                      " entries at most, and with these " + std::string(name) + " would have " + std::to_string(count) +
+                      "; nothing is changed");
   }
   std::string text = counted(changed, " entry", " entries") + (add ? " added to " : " removed from ");
   text.append(name).append(", which has ").append(std::to_string(count)).append(" now");
@@ -181,6 +170,25 @@ Expected<std::string> Acl::change_set(std::string_view name, const std::vector<s
     text.append("; ").append(std::to_string(rest)).append(rest == 1 ? " was " : " were ");
     text.append(add ? "there already" : "not there: what is removed is written as the entry is");
   }
+  if (changed == 0) return text;
+  std::vector<SetEntry> after;
+  after.reserve(count);
+  add ? std::set_union(before.begin(), before.end(), wanted->begin(), wanted->end(), std::back_inserter(after))
+      : std::set_difference(before.begin(), before.end(), wanted->begin(), wanted->end(), std::back_inserter(after));
+  // All that may throw comes before anything changes, so that what is listed is what frames are judged by.
+  if (newest_->sets) {
+    std::vector<NamedSet> sets;
+    for (const SetState& one : sets_) sets.push_back(one.set);
+    NamedSet& fresh = sets[static_cast<std::size_t>(state - sets_.begin())];
+    fresh.entries = std::move(after);
+    auto tables = std::make_unique<SetTables>(SetTables::build(sets, newest_->plan));
+    newest_->sets->reclaim();
+    newest_->sets->publish(std::move(tables));
+    newest_->sets->reclaim();
+    after = std::move(fresh.entries);
+  }
+  const std::lock_guard lock(sets_mutex_);
+  state->set.entries.swap(after);
   return text;
 }
 
