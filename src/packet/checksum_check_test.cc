@@ -68,7 +68,19 @@ TEST(ChecksumCheck, InsideATunnelTheFrameInsideDecides) {
   EXPECT_EQ(check(tunnelled(inner)), ChecksumState::right);
   EXPECT_EQ(check(tunnelled(spoiled(inner))), ChecksumState::wrong);
   EXPECT_EQ(check(tunnelled(PacketBuilder().arp_request("10.0.0.1", "10.0.0.2").build())), ChecksumState::none);
-  EXPECT_EQ(check(tunnelled(tunnelled(spoiled(inner)))), ChecksumState::wrong) << "a tunnel in a tunnel";
+}
+
+TEST(ChecksumCheck, OneTunnelIsLookedInto) {
+  const Bytes wrong = spoiled(frame_of(6, true).build());
+  Bytes nested = tunnelled(wrong);
+  while (nested.size() < 8900) {
+    nested = tunnelled(nested);
+    EXPECT_EQ(check(nested), ChecksumState::none) << nested.size() << ": the datagram inside has no checksum";
+  }
+  Bytes datagram = tunnelled(wrong);
+  const auto places = find_headers(datagram.data(), datagram.size());
+  datagram[places->transport + 6] = datagram[places->transport + 7] = 1;
+  EXPECT_EQ(check(tunnelled(datagram)), ChecksumState::wrong) << "its own checksum, not that of what it holds";
 }
 
 }  // namespace
