@@ -31,8 +31,9 @@ std::string why_not_address(const port::InterfaceAddress& address) {
   const auto is_in = [&](const char* prefix) { return packet::IpPrefix::parse(prefix)->contains(host); };
   if (address.length == 0) return "the prefix is that of all addresses";
   if (is_in(host.family == 4 ? "127.0.0.0/8" : "::1/128")) return "is a loopback address";
-  if (is_in(host.family == 4 ? "224.0.0.0/3" : "ff00::/8")) return "is no host's";
-  if (is_in(host.family == 4 ? "0.0.0.0/8" : "::/128")) return "is no host's";
+  if (is_in(host.family == 4 ? "224.0.0.0/4" : "ff00::/8")) return "is no host's";
+  if (is_in(host.family == 4 ? "0.0.0.0/32" : "::/128")) return "is no host's";
+  if (host.family == 4 && is_in("255.255.255.255/32")) return "is no host's";
   if (host.family == 4 && address.length < bits - 1) {
     const std::uint32_t broadcast = network.address.v4_host_order() | (0xFFFFFFFFU >> address.length);
     if (host == network.address) return "is the network itself, no host in it";

@@ -31,7 +31,10 @@ const char* const host_prefixes[] = {"224.0.0.0/4", "255.255.255.255/32", "fe80:
 
 bool in_host_prefix(const packet::IpPrefix& prefix) {
   const auto& bytes = prefix.address.bytes;
-  if (prefix.address.family == 4) return (prefix.length >= 4 && (bytes[0] & 0xf0) == 0xe0) || bytes[0] == 0xff;
+  if (prefix.address.family == 4) {
+    const std::uint32_t first = prefix.address.v4_host_order();
+    return (prefix.length >= 4 && first >> 28 == 0xe) || first == 0xffffffffU;
+  }
   return (prefix.length >= 10 && bytes[0] == 0xfe && (bytes[1] & 0xc0) == 0x80) ||
          (prefix.length >= 8 && bytes[0] == 0xff);
 }

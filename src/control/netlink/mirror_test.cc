@@ -10,7 +10,9 @@ namespace {
 
 TEST_F(MirrorTest, ReadsWhatIsThereAtStart) {
   kernel("ip route add 192.0.2.0/24 via 10.0.0.2 && ip -6 route add 2001:db8:1::/48 via 2001:db8:a::2");
+  kernel("ip route add 240.0.0.0/8 via 10.0.0.2 && ip route add 255.1.0.0/16 via 10.0.0.2");
   kernel("ip neigh add 10.0.0.2 lladdr 02:00:00:00:00:02 nud reachable dev sl-a");
+  kernel("ip neigh add 255.1.0.1 lladdr 02:00:00:00:00:03 nud reachable dev sl-a");
   start();
   const std::vector<std::pair<std::string, std::string>> expected = {
       {"10.0.0.0/24", "unicast 0"},
@@ -20,6 +22,9 @@ TEST_F(MirrorTest, ReadsWhatIsThereAtStart) {
       {"10.0.9.0/24", "local"},  // out of mgmt
       {"127.0.0.0/8", "local"},
       {"192.0.2.0/24", "unicast 0 via 10.0.0.2"},
+      {"240.0.0.0/8", "unicast 0 via 10.0.0.2"},
+      {"255.1.0.0/16", "unicast 0 via 10.0.0.2"},
+      {"255.255.255.255", "local"},
       {"2001:db8:a::/64", "unicast 0"},
       {"2001:db8:a::1", "local"},
       {"2001:db8:a::", "local"},  // the subnet-router anycast address
@@ -31,6 +36,7 @@ TEST_F(MirrorTest, ReadsWhatIsThereAtStart) {
   };
   for (const auto& [prefix, route] : expected) EXPECT_EQ(plane_.route(prefix), route) << prefix;
   EXPECT_EQ(plane_.neighbour(0, "10.0.0.2"), "02:00:00:00:00:02");
+  EXPECT_EQ(plane_.neighbour(0, "255.1.0.1"), "02:00:00:00:00:03");
   EXPECT_EQ(plane_.links.at(0), (std::pair{true, 1500U}));
   EXPECT_EQ(mirror_->stats().mended, 0U);
 }

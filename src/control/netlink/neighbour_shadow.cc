@@ -10,8 +10,9 @@ namespace {
 
 constexpr std::uint16_t valid_states = NUD_REACHABLE | NUD_STALE | NUD_DELAY | NUD_PROBE | NUD_PERMANENT | NUD_NOARP;
 
-bool is_multicast(const packet::IpAddress& address) {
-  return address.family == 4 ? (address.bytes[0] & 0xf0) == 0xe0 || address.bytes[0] == 0xff : address.bytes[0] == 0xff;
+bool is_group(const packet::IpAddress& address) {
+  if (address.family == 6) return address.bytes[0] == 0xff;
+  return address.v4_host_order() >> 28 == 0xe || address.v4_host_order() == 0xffffffffU;
 }
 
 }  // namespace
@@ -22,7 +23,7 @@ std::size_t NeighbourShadow::Hash::operator()(const Key& key) const noexcept {
 }
 
 void NeighbourShadow::apply(const NeighbourMessage& message) {
-  if ((message.flags & NTF_PROXY) != 0 || is_multicast(message.address)) return;
+  if ((message.flags & NTF_PROXY) != 0 || is_group(message.address)) return;
   const Key key{message.ifindex, message.address};
   const bool valid = !message.removed && message.mac && (message.state & valid_states) != 0;
   if (!valid && !entries_.contains(key)) return;
