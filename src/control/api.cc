@@ -486,17 +486,24 @@ Expected<void> check_socket(const ApiOptions& options) {
   return made ? Expected<void>() : tl::unexpected(made.error());
 }
 
-// 0, or errno; nothing: the name is not known.
-std::optional<int> why_not_bound(const ListenAddress& address) {
+using Addresses = std::unique_ptr<addrinfo, decltype(&freeaddrinfo)>;
+
+// None: the name is not known. Of a name it may ask a server, and wait.
+Addresses resolve(const ListenAddress& address) {
   addrinfo hints{};
   hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
   hints.ai_socktype = SOCK_STREAM;
   addrinfo* found = nullptr;
-  if (getaddrinfo(address.host.c_str(), std::to_string(address.port).c_str(), &hints, &found) != 0) return std::nullopt;
+  const int failed = getaddrinfo(address.host.c_str(), std::to_string(address.port).c_str(), &hints, &found);
+  return {failed == 0 ? found : nullptr, freeaddrinfo};
+}
+
+// 0, or errno; nothing: there are no addresses.
+std::optional<int> why_not_bound(const Addresses& addresses) {
+  if (!addresses) return std::nullopt;
   // "localhost" has several; the API takes the first that it gets.
   int why = EADDRNOTAVAIL;
-  for (const addrinfo* one = found; one != nullptr && why != 0; one = one->ai_next) why = try_to_bind(*one);
-  freeaddrinfo(found);
+  for (const addrinfo* one = addresses.get(); one != nullptr && why != 0; one = one->ai_next) why = try_to_bind(*one);
   return why;
 }
 
@@ -506,7 +513,7 @@ Expected<void> Api::check_address(const ApiOptions& options) {
   if (auto free = check_socket(options); !free || options.listen.empty()) return free;
   const auto address = address_of(options);
   if (!address) return tl::unexpected(address.error());
-  const auto why = why_not_bound(*address);
+  const auto why = why_not_bound(resolve(*address));
   return why == 0 ? Expected<void>() : cannot_listen(*address, why.value_or(0));
 }
 
@@ -514,9 +521,9 @@ bool Api::await_address(const ApiOptions& options, std::chrono::milliseconds pat
   constexpr std::chrono::milliseconds between_looks(20);
   const auto end = std::chrono::steady_clock::now() + patience;
   const auto address = options.listen.empty() ? Expected<ListenAddress>() : address_of(options);
-  const auto is_taken = [&] { return why_not_bound(*address) == EADDRINUSE; };
   if (options.listen.empty() || !address) return true;
-  while (is_taken()) {
+  const Addresses addresses = resolve(*address);
+  while (why_not_bound(addresses) == EADDRINUSE) {
     if (std::chrono::steady_clock::now() >= end) return false;
     std::this_thread::sleep_for(between_looks);
   }
