@@ -1,7 +1,8 @@
 // What another program has at this moment and gives back when it ends: an address, an interface, a socket. It is no
 // mistake of a configuration, so that `sluice run` ends with another exit status, and a service manager tries again.
 //
-// Every refusal of this kind has one of these texts in it, which says_in_use() knows it by.
+// A refusal of this kind that is in our words has one of these texts in it, which says_in_use() knows it by. What a
+// driver of DPDK says of a device that another program has (EBUSY) is in the driver's words, and not known.
 #pragma once
 
 #include <string_view>

@@ -1,6 +1,7 @@
 #include "port/tap_holder.h"
 
 #include <linux/if_link.h>
+#include <linux/if_tun.h>
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
 #include <net/if.h>
@@ -12,9 +13,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <optional>
 #include <string_view>
 #include <vector>
 
+#include "base/in_use.h"
 #include "base/netlink.h"
 
 namespace sluice::port {
@@ -62,14 +65,9 @@ std::vector<std::byte> ask_for_link(unsigned index) {
   return answer;
 }
 
-}  // namespace
-
-Expected<bool> tap_is_held(const std::string& interface) {
-  const unsigned index = if_nametoindex(interface.c_str());
-  if (index == 0) {
-    return false;
-  }
-  const std::vector<std::byte> answer = ask_for_link(index);
+// The attributes of an interface, whose index is not 0.
+Expected<std::vector<std::byte>> link_of(const std::string& interface, unsigned index) {
+  std::vector<std::byte> answer = ask_for_link(index);
   nlmsghdr header{};
   if (answer.size() >= sizeof(Request)) {
     std::memcpy(&header, answer.data(), sizeof header);
@@ -78,17 +76,56 @@ Expected<bool> tap_is_held(const std::string& interface) {
     return make_error("cannot ask the kernel whether '" + interface +
                       "' is in use: " + (answer.empty() ? std::strerror(errno) : "it has no answer"));
   }
-  const NetlinkBytes link = NetlinkBytes(answer).subspan(sizeof(Request));
+  answer.erase(answer.begin(), answer.begin() + sizeof(Request));
+  return answer;
+}
+
+// What a TUN or TAP says of itself; nothing: it is another kind of interface.
+std::optional<NetlinkBytes> tun_of(NetlinkBytes link) {
   const NetlinkBytes info = find_netlink_attribute(link, IFLA_LINKINFO);
   if (!is_word(find_netlink_attribute(info, IFLA_INFO_KIND), "tun")) {
+    return std::nullopt;
+  }
+  return find_netlink_attribute(info, IFLA_INFO_DATA);
+}
+
+}  // namespace
+
+Expected<bool> is_tap(const std::string& interface) {
+  const unsigned index = if_nametoindex(interface.c_str());
+  if (index == 0) {
+    return false;
+  }
+  const auto link = link_of(interface, index);
+  if (!link) {
+    return tl::unexpected(link.error());
+  }
+  const auto tun = tun_of(*link);
+  return tun && number_of(find_netlink_attribute(*tun, IFLA_TUN_TYPE)) == IFF_TAP;
+}
+
+Expected<bool> tap_is_held(const std::string& interface) {
+  const unsigned index = if_nametoindex(interface.c_str());
+  if (index == 0) {
+    return false;
+  }
+  const auto link = link_of(interface, index);
+  if (!link) {
+    return tl::unexpected(link.error());
+  }
+  const auto tun = tun_of(*link);
+  if (!tun) {
     return false;
   }
   // Queues are told of a multi-queue one only; any other has a carrier while it is held, unless its holder took it
   // away.
-  const NetlinkBytes tun = find_netlink_attribute(info, IFLA_INFO_DATA);
-  const auto of_tun = [&](int type) { return number_of(find_netlink_attribute(tun, type)); };
+  const auto of_tun = [&](int type) { return number_of(find_netlink_attribute(*tun, type)); };
   return of_tun(IFLA_TUN_PERSIST) == 0 || of_tun(IFLA_TUN_NUM_QUEUES) != 0 ||
-         of_tun(IFLA_TUN_NUM_DISABLED_QUEUES) != 0 || number_of(find_netlink_attribute(link, IFLA_CARRIER)) != 0;
+         of_tun(IFLA_TUN_NUM_DISABLED_QUEUES) != 0 || number_of(find_netlink_attribute(*link, IFLA_CARRIER)) != 0;
+}
+
+std::string tap_in_use(const std::string& interface) {
+  return "the TAP interface '" + interface + "'" + std::string(in_use_by_another) + "program";
 }
 
 }  // namespace sluice::port

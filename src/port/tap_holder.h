@@ -15,4 +15,10 @@ namespace sluice::port {
 // this network namespace. An error: the kernel did not say.
 Expected<bool> tap_is_held(const std::string& interface);
 
+// Whether there is a TAP of that name in this network namespace. An error: the kernel did not say.
+Expected<bool> is_tap(const std::string& interface);
+
+// "the TAP interface 'sl-lan' is in use by another program".
+std::string tap_in_use(const std::string& interface);
+
 }  // namespace sluice::port

@@ -14,6 +14,7 @@
 
 #include "port/interface_request.h"
 #include "port/interface_settings.h"
+#include "port/tap_holder.h"
 
 namespace sluice::port {
 namespace {
@@ -41,15 +42,19 @@ std::string why_not_opened() {
   }
 }
 
+std::string is_no_tap(const std::string& name) {
+  return "an interface named '" + name + "' exists and is no TAP: choose another name for the twin";
+}
+
 std::string why_not_attached(const std::string& name, bool existed) {
   switch (errno) {
     case EPERM:
     case EACCES:
       return "no permission to create the TAP interface '" + name + "': run as root or with CAP_NET_ADMIN";
     case EBUSY:
-      return "the TAP interface '" + name + "' is in use by another program";
+      return tap_in_use(name);
     case EINVAL:
-      if (existed) return "an interface named '" + name + "' exists and is no TAP: choose another name for the twin";
+      if (existed) return is_no_tap(name);
       return "'" + name + "' cannot be the name of an interface";
     default:
       return "cannot create the TAP interface '" + name + "': " + std::strerror(errno);
@@ -72,6 +77,12 @@ Expected<TapTwin> TapTwin::open(const std::string& name, const packet::MacAddres
   if (auto done = twin.configure(mac, mtu); !done) return tl::unexpected(done.error());
   if (stays && ioctl(twin.fd_, TUNSETPERSIST, 1) < 0) return tl::unexpected(twin.failure("make it persistent"));
   return twin;
+}
+
+Expected<void> TapTwin::check_name(const std::string& name) {
+  if (if_nametoindex(name.c_str()) == 0) return {};
+  if (tap_is_held(name).value_or(false)) return make_error(tap_in_use(name));
+  return is_tap(name).value_or(true) ? Expected<void>() : make_error(is_no_tap(name));
 }
 
 Expected<void> TapTwin::configure(const packet::MacAddress& mac, unsigned mtu) {

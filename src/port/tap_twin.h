@@ -27,6 +27,10 @@ class TapTwin {
   static Expected<TapTwin> open(const std::string& name, const packet::MacAddress& mac, unsigned mtu,
                                 bool stays = false);
 
+  // The Error of open() for a name that another program's TAP has, or an interface that is no TAP, as far
+  // as the kernel says. Opens nothing.
+  static Expected<void> check_name(const std::string& name);
+
   TapTwin(TapTwin&& other) noexcept;
   TapTwin& operator=(TapTwin&& other) noexcept;
   ~TapTwin();

@@ -116,7 +116,12 @@ TEST_F(TapTwinTest, TakesOverAPersistentTapAndLeavesIt) {
     auto second = TapTwin::open("sl-wan", mac, 1500);
     ASSERT_FALSE(second);
     EXPECT_EQ(second.error().message, "the TAP interface 'sl-wan' is in use by another program");
+    const auto looked = TapTwin::check_name("sl-wan");
+    ASSERT_FALSE(looked);
+    EXPECT_EQ(looked.error().message, second.error().message);
   }
+  EXPECT_TRUE(TapTwin::check_name("sl-wan")) << "nobody has it";
+  EXPECT_TRUE(TapTwin::check_name("sl-none")) << "there is none";
   EXPECT_NE(space_.output("ip -o addr show sl-wan").find("10.9.0.1/24"), std::string::npos);
 }
 
@@ -132,6 +137,15 @@ TEST_F(TapTwinTest, RefusesWithOneSentence) {
     const auto twin = TapTwin::open(name, mac, 1500);
     ASSERT_FALSE(twin) << name;
     EXPECT_EQ(twin.error().message, message);
+  }
+  // A TUN takes no frames.
+  ASSERT_EQ(space_.run("ip tuntap add tunnel mode tun"), 0);
+  for (const std::string name : {"taken", "tunnel"}) {
+    const auto twin = TapTwin::open(name, mac, 1500);
+    const auto looked = TapTwin::check_name(name);
+    ASSERT_FALSE(twin) << name;
+    ASSERT_FALSE(looked) << name;
+    EXPECT_EQ(looked.error().message, twin.error().message);
   }
   const auto huge = TapTwin::open("sl-lan", mac, 1000000);
   ASSERT_FALSE(huge);

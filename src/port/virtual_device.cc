@@ -200,8 +200,7 @@ Expected<void> check_tap(const PortOptions& port) {
     return tl::unexpected(held.error());
   }
   if (*held) {
-    return make_error("the TAP interface '" + interface +
-                      "' is in use by another program: stop that one, or choose another name with iface=");
+    return make_error(tap_in_use(interface) + ": stop that one, or choose another name with iface=");
   }
   return {};
 }
