@@ -9,7 +9,6 @@
 #include "cli/commands.h"
 #include "cli/signals.h"
 #include "cli/text.h"
-#include "control/api.h"
 #include "control/busy_cores.h"
 #include "control/config.h"
 #include "control/conversation_notes.h"
@@ -100,16 +99,11 @@ void say_what_ports_lack(control::Config& config) {
   }
 }
 
-// Where a gateway has the address of the API already, it is this one, or has to end before: it may have the cores, too.
-bool runs_already(const control::Config& config) {
-  return !control::Api::check_address(config.api);
-}
-
 // Cores that are not this machine's, or have other work.
 void say_what_cores_lack(control::Config& config) {
   const auto placed = engine::check_placement(config.engine);
   say_what_is_lacking(config, placed);
-  if (placed && !config.allow_busy_cores && !runs_already(config)) {
+  if (placed && !config.allow_busy_cores && !control::is_running(config)) {
     say_what_is_lacking(config, control::check_cores_are_free(config.engine));
   }
 }

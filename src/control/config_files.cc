@@ -12,18 +12,10 @@
 namespace sluice::control {
 namespace {
 
-struct Key {
-  std::string_view section, key;
-};
-constexpr Key written[] = {{"log", "file"}, {"inspect", "eve"}, {"inspect", "fast"}, {"acl", "eve"}};
-constexpr Key read_alone[] = {{"profile", "file"}, {"route", "table"}, {"acl", "rules"}};
+constexpr SettingKey read_alone[] = {{"profile", "file"}, {"route", "table"}, {"acl", "rules"}};
 
-std::string path_of(Settings& root, const Key& key) {
+std::string path_of(Settings& root, const SettingKey& key) {
   return root.has(key.section) ? root.section(key.section).text(key.key, "") : "";
-}
-
-std::string text_of(const Key& key) {
-  return "[" + std::string(key.section) + "] " + std::string(key.key);
 }
 
 // Where alerts go, the section's own reader says it, of files that others include, too.
@@ -44,8 +36,8 @@ bool is_of_a_set(Settings& root, const std::string& path) {
 // What is read of the file, in a sentence's middle; empty: nothing. `inspect_says`: it sees to its own files.
 std::string reading_use(Settings& root, const std::string& file, const std::string& path, bool inspect_says) {
   if (same_file(path, file)) return "this configuration";
-  for (const Key& key : read_alone) {
-    if (same_file(path, path_of(root, key))) return "the file of " + text_of(key);
+  for (const SettingKey& key : read_alone) {
+    if (same_file(path, path_of(root, key))) return "the file of " + key.str();
   }
   if (is_of_a_set(root, path)) return "the file of an [[acl.set]]";
   return !inspect_says && is_of_inspect(root, path) ? "a file of [inspect] rules" : "";
@@ -53,11 +45,11 @@ std::string reading_use(Settings& root, const std::string& file, const std::stri
 
 // What else the file is, in a sentence's middle; empty: nothing.
 std::string other_use(Settings& root, const std::string& file, const std::vector<port::PortOptions>& ports,
-                      const Key& mine, const std::string& path) {
+                      const SettingKey& mine, const std::string& path) {
   if (std::string use = reading_use(root, file, path, mine.section == "inspect"); !use.empty()) return use;
-  for (const Key& key : written) {
+  for (const SettingKey& key : written_files) {
     if (key.section == mine.section) break;  // a section's own reader sees to those
-    if (same_file(path, path_of(root, key))) return "the file of " + text_of(key);
+    if (same_file(path, path_of(root, key))) return "the file of " + key.str();
   }
   for (const port::PortOptions& port : ports) {
     for (const Capture& capture : captures_of(port.device)) {
@@ -88,7 +80,7 @@ void check_written_files(Settings root, const std::string& file, std::vector<Set
       }
     }
   }
-  for (const Key& key : written) {
+  for (const SettingKey& key : written_files) {
     const std::string path = path_of(root, key);
     if (path.empty() || path == "-") continue;
     if (const std::string use = other_use(root, file, ports, key, path); !use.empty()) {

@@ -1,5 +1,6 @@
 #include "control/config_json.h"
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "base/units.h"
@@ -70,7 +71,7 @@ std::string config_json(const Config& config) {
   ordered_json ports = ordered_json::array();
   for (const port::PortOptions& port : config.engine.ports) ports.push_back(port_json(port));
   ordered_json all = {
-      {"file", config.file()},
+      {"file", std::filesystem::absolute(config.file()).string()},
       {"engine", engine_json(config)},
       {"memory", memory_json(config.engine.memory)},
       {"port", ports},

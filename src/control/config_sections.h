@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/settings.h"
@@ -34,6 +35,14 @@ struct Capture {
   bool written;
 };
 std::vector<Capture> captures_of(const std::string& device);
+// A key of a section.
+struct SettingKey {
+  std::string_view section, key;
+  std::string str() const { return "[" + std::string(section) + "] " + std::string(key); }
+};
+// Whose files are written as long as the gateway runs.
+inline constexpr SettingKey written_files[] = {
+    {"log", "file"}, {"inspect", "eve"}, {"inspect", "fast"}, {"acl", "eve"}};
 // Files that are written, by the log or with alerts, and are this configuration (`file`), what it reads or writes as
 // something else. Needs `ports` read.
 void check_written_files(Settings root, const std::string& file, std::vector<Settings> port_sections,

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -393,7 +394,7 @@ TEST(ConfigJson, IsAConfigurationThatReadsAsTheSame) {
       Config::from_text(with_chain("engine.cycle = \"200us\"\nmemory.size = \"96M\"\n") + good_port, "r.toml");
   ASSERT_TRUE(config.ok());
   const auto json = nlohmann::json::parse(config_json(config));
-  EXPECT_EQ(json["file"], "r.toml");
+  EXPECT_EQ(json["file"], std::filesystem::absolute("r.toml").string());
   EXPECT_EQ(json["engine"]["cycle"], "200us");
   EXPECT_EQ(json["engine"]["deadline"], "1ms");
   EXPECT_EQ(json["engine"]["cores"], "auto");

@@ -1,5 +1,6 @@
 #include "control/start_needs.h"
 
+#include <fcntl.h>
 #include <net/if.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -9,8 +10,9 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <string_view>
+#include <nlohmann/json.hpp>
 
+#include "base/file.h"
 #include "base/in_use.h"
 #include "control/api.h"
 #include "control/api_client.h"
@@ -19,11 +21,12 @@
 #include "control/function_maker.h"
 #include "control/open_files.h"
 #include "control/rtsp/transparent_socket.h"
+#include "control/twin_addresses.h"
 #include "device/gpu.h"
 #include "device/name.h"
 #include "function/srtp/rtsp_settings.h"
 #include "port/interface_lock.h"
-#include "port/tap_holder.h"
+#include "port/tap_twin.h"
 #include "port/virtual_device.h"
 
 namespace sluice::control {
@@ -35,19 +38,21 @@ void look(Lacks& lacks, const Expected<void>& usable) {
   if (!usable) lacks.push_back(usable.error().message);
 }
 
-bool is_a_gateway(const ApiOptions& api) {
+// Of the gateway that answers at the API's place; empty: none does.
+std::string file_of_gateway(const ApiOptions& api) {
   const auto address = api.listen.empty() ? Expected<ListenAddress>() : parse_listen(api.listen);
-  return address && ApiClient(*address, api.listen.empty() ? api.socket : "").get("/api/v1/socket").has_value();
+  if (!address) return {};
+  const auto answer = ApiClient(*address, api.listen.empty() ? api.socket : "").get("/api/v1/config");
+  if (!answer) return {};
+  const auto told = nlohmann::json::parse(*answer, nullptr, false);
+  return told.is_object() && told.contains("file") && told["file"].is_string() ? told["file"].get<std::string>() : "";
 }
 
-// False: a gateway, which is taken for the one of this file, has the address, and so what ports and twins want, too.
-bool look_at_api(const ApiOptions& api, Lacks& lacks) {
+void look_at_api(const ApiOptions& api, bool runs, Lacks& lacks) {
   look(lacks, check_group(api.group));
-  const auto free = Api::check_address(api);
-  if (free) return true;
-  if (says_in_use(free.error().message) && is_a_gateway(api)) return false;
-  if (std::ranges::find(lacks, free.error().message) == lacks.end()) lacks.push_back(free.error().message);
-  return true;
+  const auto free = runs ? Expected<void>() : Api::check_address(api);
+  if (free || std::ranges::find(lacks, free.error().message) != lacks.end()) return;
+  lacks.push_back(free.error().message);
 }
 
 void look_at_interfaces(const engine::Options& options, Lacks& lacks) {
@@ -56,15 +61,9 @@ void look_at_interfaces(const engine::Options& options, Lacks& lacks) {
     if (const std::string interface = port::device_argument(port.device, "iface"); !interface.empty()) {
       if (const auto free = port::InterfaceLock::take(interface); !free) lacks.push_back(name + free.error().message);
     }
-    if (port.twin.empty() || if_nametoindex(port.twin.c_str()) == 0) continue;
-    const auto held = port::tap_is_held(port.twin);
-    const std::string about = "/sys/class/net/" + port.twin;
-    if (held && *held) {
-      lacks.push_back("[[port]] '" + port.name + "': the TAP interface '" + port.twin +
-                      "' is in use by another program");
-    } else if (access(about.c_str(), F_OK) == 0 && access((about + "/tun_flags").c_str(), F_OK) != 0) {
-      lacks.push_back("[[port]] '" + port.name + "': an interface named '" + port.twin +
-                      "' exists and is no TAP: choose another name for the twin");
+    if (port.twin.empty()) continue;
+    if (const auto usable = port::TapTwin::check_name(port.twin); !usable) {
+      lacks.push_back("[[port]] '" + port.name + "': " + usable.error().message);
     }
   }
 }
@@ -86,38 +85,33 @@ void look_at_rtsp(Config& config, Lacks& lacks) {
   }
 }
 
-// New interfaces are as net.ipv6.conf.default says.
-bool has_ipv6(const std::string& twin) {
+// Whose setting switches IPv6 off on the twin; empty: it is on. New interfaces are as net.ipv6.conf.default says.
+std::string without_ipv6(const std::string& twin) {
   const std::string settings = "/proc/sys/net/ipv6/conf/";
   for (const std::string& name : {twin, std::string("default")}) {
     std::ifstream file(settings + name + "/disable_ipv6");
-    if (std::string disabled; file >> disabled) return disabled == "0";
+    if (std::string disabled; file >> disabled) return disabled == "0" ? "" : name;
   }
-  return false;
+  return "default";
 }
 
 void look_at_addresses(const engine::Options& options, Lacks& lacks) {
   for (const port::PortOptions& port : options.ports) {
     const auto of6 =
         std::ranges::find_if(port.addresses, [](const port::InterfaceAddress& one) { return one.address.family == 6; });
-    if (of6 == port.addresses.end() || has_ipv6(port.twin)) continue;
-    lacks.push_back("[[port]] '" + port.name + "': address = \"" + of6->str() + "\": cannot be put on " + port.twin +
-                    ": IPv6 is off on it: sysctl net.ipv6.conf.default.disable_ipv6=0");
+    if (of6 == port.addresses.end()) continue;
+    if (const std::string off = without_ipv6(port.twin); !off.empty()) {
+      lacks.push_back(address_refusal(port, *of6, ipv6_is_off(off)));
+    }
   }
 }
 
-struct Written {
-  std::string_view section, key;
-};
-constexpr Written written[] = {{"log", "file"}, {"inspect", "eve"}, {"inspect", "fast"}, {"acl", "eve"}};
-
 void look_at_files(Config& config, Lacks& lacks) {
-  for (const Written& one : written) {
+  for (const SettingKey& one : written_files) {
     const std::string path = config.section(one.section).text(one.key, "");
     const std::string why = path.empty() || path == "-" ? "" : why_not_writable(path);
     if (why.empty()) continue;
-    lacks.push_back("[" + std::string(one.section) + "] " + std::string(one.key) + " = \"" + path +
-                    "\": cannot be written: " + why);
+    lacks.push_back(one.str() + " = \"" + path + "\": cannot be written: " + why);
   }
 }
 
@@ -158,12 +152,29 @@ void look_at_gpu(const engine::Options& options, Lacks& lacks) {
   }
 }
 
+// A pipe is one whose other end is open for reading.
+std::string why_not_written_to(const std::string& pipe) {
+  const int fd = open(pipe.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+  if (fd < 0) return errno == ENXIO ? "it is a pipe that nobody reads" : std::strerror(errno);
+  close(fd);
+  return {};
+}
+
 }  // namespace
+
+bool is_running(const Config& config) {
+  const auto free = Api::check_address(config.api);
+  if (free || !says_in_use(free.error().message)) return false;
+  const std::string file = file_of_gateway(config.api);
+  return !file.empty() && same_path(file, config.file());
+}
 
 std::string why_not_writable(const std::string& path, unsigned links) {
   struct stat about {};
   if (stat(path.c_str(), &about) == 0) {
     if (S_ISDIR(about.st_mode)) return "it is a folder";
+    if (S_ISSOCK(about.st_mode)) return "it is a socket";
+    if (S_ISFIFO(about.st_mode)) return why_not_written_to(path);
     return access(path.c_str(), W_OK) == 0 ? "" : std::strerror(errno);
   }
   if (errno != ENOENT) return std::strerror(errno);
@@ -181,7 +192,10 @@ std::string why_not_writable(const std::string& path, unsigned links) {
 std::vector<std::string> find_start_lacks(Config& config) {
   Lacks lacks;
   look(lacks, check_open_files(config.engine));
-  if (look_at_api(config.api, lacks)) {
+  // What the gateway of this file has already, it has again after a restart.
+  const bool runs = is_running(config);
+  look_at_api(config.api, runs, lacks);
+  if (!runs) {
     look_at_interfaces(config.engine, lacks);
     look_at_rtsp(config, lacks);
   }

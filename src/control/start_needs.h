@@ -17,7 +17,12 @@ namespace sluice::control {
 // own (port/virtual_device.h, port/eal.h, busy_cores.h).
 std::vector<std::string> find_start_lacks(Config& config);
 
-// Why a file cannot be written there, in a sentence's middle; empty: it can. A file that is not there need not be.
+// Whether a gateway of this very file (the path, links followed) runs: it answers at the API's address or socket. What
+// it has is no lack. False as well where the API has no fixed place (port 0). Cost: when the place is taken, a request.
+bool is_running(const Config& config);
+
+// Why a file cannot be written there, in a sentence's middle; empty: it can. A file that is not there need not be. A
+// pipe is opened for that, without waiting, and closed: a reader that ends with its last writer ends.
 // `links`: as many symbolic links are followed.
 std::string why_not_writable(const std::string& path, unsigned links = 8);
 

@@ -45,10 +45,9 @@ int change(int fd, bool add, const std::string& twin, const port::InterfaceAddre
 }
 
 std::string why(int error, const std::string& twin, const port::InterfaceAddress& address) {
-  std::string no_ipv6 = "IPv6 is off on it: sysctl net.ipv6.conf." + twin + ".disable_ipv6=0";
   switch (error) {
     case EACCES:
-      if (address.address.family == 6) return no_ipv6;
+      if (address.address.family == 6) return ipv6_is_off(twin);
       [[fallthrough]];
     case EPERM:
       return "no permission: run as root or with CAP_NET_ADMIN";
@@ -56,7 +55,7 @@ std::string why(int error, const std::string& twin, const port::InterfaceAddress
       return "there is no such interface any more: restart sluice";
     case EOPNOTSUPP:
     case EAFNOSUPPORT:
-      return no_ipv6;
+      return ipv6_is_off(twin);
     default:
       return std::strerror(error);
   }
@@ -95,8 +94,7 @@ Expected<std::string> TwinAddresses::apply(std::span<const port::PortOptions> po
       const int error = change(fd, true, port.twin, address);
       if (error == EEXIST || (error != 0 && ours_.contains({port.twin, address}))) continue;
       if (error != 0) {
-        return make_error("[[port]] '" + port.name + "': address = \"" + address.str() + "\": cannot be put on " +
-                          port.twin + ": " + why(error, port.twin, address));
+        return make_error(address_refusal(port, address, why(error, port.twin, address)));
       }
       ours_.emplace(port.twin, address);
       ++added;
@@ -135,6 +133,16 @@ std::vector<port::InterfaceAddress> TwinAddresses::wanted(const std::string& twi
     if (of == twin) of_twin.push_back(address);
   }
   return of_twin;
+}
+
+std::string address_refusal(const port::PortOptions& port, const port::InterfaceAddress& address,
+                            const std::string& why) {
+  return "[[port]] '" + port.name + "': address = \"" + address.str() + "\": cannot be put on " + port.twin + ": " +
+         why;
+}
+
+std::string ipv6_is_off(const std::string& conf) {
+  return "IPv6 is off on it: sysctl net.ipv6.conf." + conf + ".disable_ipv6=0";
 }
 
 std::vector<std::string> missing_addresses(const std::string& interface,

@@ -41,6 +41,12 @@ class TwinAddresses {
   std::set<std::pair<std::string, port::InterfaceAddress>> ours_;    // by twin
 };
 
+// Why one cannot be put on the port's twin, as apply() says it: `why` is the end.
+std::string address_refusal(const port::PortOptions& port, const port::InterfaceAddress& address,
+                            const std::string& why);
+// Such an end. `conf`: whose setting it is, an interface or "default".
+std::string ipv6_is_off(const std::string& conf);
+
 // Those of `wanted` that the interface does not have, whatever their prefixes' lengths.
 std::vector<std::string> missing_addresses(const std::string& interface,
                                            std::span<const port::InterfaceAddress> wanted);

@@ -136,8 +136,16 @@ IN_USE = [
 def test_what_another_has_is_no_mistake_of_the_file(running, tmp_path, make, words):
     lacks, refusal, status = both(running.host, tmp_path, make(running))
     assert status == 1 and words in refusal, refusal
-    # Who has the API's address is taken for the gateway of this file.
-    assert [place(lack) for lack in lacks] == ([] if words.startswith("Address") else [place(refusal)]), lacks
+    assert [place(lack) for lack in lacks] == [place(refusal)], lacks
+
+
+def test_the_gateway_of_another_file_is_another_with_all_that_it_has(running, tmp_path):
+    text = other_text(ports=[("c", "lan0", "tw-a"), PORTS[1]]).replace(":9231", ":9230")
+    lacks = both(running.host, tmp_path, text)[0]
+    words = ("Address already in use", "interface 'lan0' is in use by another gateway", "'tw-a' is in use by another program")
+    assert len(lacks) == len(words), lacks
+    for word in words:
+        assert sum(word in lack for lack in lacks) == 1, (word, lacks)
 
 
 def test_ipv6_that_is_off_is_told(lab, tmp_path):
@@ -147,6 +155,17 @@ def test_ipv6_that_is_off_is_told(lab, tmp_path):
     lacks, refusal, status = both(host, tmp_path, text.replace('twin = "tw-c"', 'twin = "tw-c"\naddress = ["fd00::1/64"]'))
     assert status == 2 and "IPv6 is off" in refusal, refusal
     assert len(lacks) == 1 and "IPv6 is off" in lacks[0] and place(lacks[0]) == place(refusal), lacks
+
+
+def test_ipv6_that_is_off_on_a_twin_that_is_there_is_told_of_that_one(lab, tmp_path):
+    host = lab.host("twin-no-ipv6")
+    host.ip("tuntap add tw-d mode tap")
+    host.run("sysctl -qw net.ipv6.conf.tw-d.disable_ipv6=1")
+    text = config([("a", PORTS[0][1], "tw-d"), PORTS[1]], last="bridge", listen="127.0.0.1:0", **SMALL)
+    lacks, refusal, status = both(host, tmp_path, text.replace('twin = "tw-d"', 'twin = "tw-d"\naddress = ["fd00::1/64"]'))
+    assert status == 2, refusal
+    assert len(lacks) == 1 and lacks[0].startswith(refusal), (lacks, refusal)
+    assert "sysctl net.ipv6.conf.tw-d.disable_ipv6=0" in refusal
 
 
 def test_a_port_of_rtsp_that_another_program_has_is_told(lab, tmp_path):
@@ -159,8 +178,11 @@ def test_a_port_of_rtsp_that_another_program_has_is_told(lab, tmp_path):
     assert len(lacks) == 1 and "port 8554 is in use by another program" in lacks[0], lacks
 
 
-def test_check_of_a_gateway_that_runs_lacks_nothing(running):
+def test_check_of_a_gateway_that_runs_lacks_nothing(running, tmp_path):
     assert NOT_YET not in running.host.run([SLUICE, "check", running.config_path])
+    link = tmp_path / "linked.toml"
+    link.symlink_to(running.config_path)
+    assert NOT_YET not in running.host.run([SLUICE, "check", link])
 
 
 def limited(limit, capability):
