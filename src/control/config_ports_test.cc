@@ -130,11 +130,11 @@ TEST(Config, EachMistakeOfAPortIsOneLine) {
 TEST(Config, ATwinHasAnyAddressThatAHostMayHave) {
   const auto lines_of = [](const std::string& address) {
     const std::string port =
-        "[[port]]\nname = \"a\"\ndevice = \"net_null0\"\ntwin = \"t\"\naddress = \"" + address + "\"\n";
+        "[[port]]\nname = \"b\"\ndevice = \"net_null7\"\ntwin = \"t\"\naddress = [\"" + address + "\"]\n";
     return Config::from_text(with_chain(port) + good_port, "r.toml").diagnostics().lines;
   };
   for (const char* good : {"240.0.0.1/24", "0.1.0.1/24", "255.1.2.3/24", "255.255.255.254/24", "223.255.255.1/24"}) {
-    EXPECT_THAT(lines_of(good), ElementsAre()) << good;
+    EXPECT_THAT(lines_of(good), IsEmpty()) << good;
   }
   for (const char* bad : {"0.0.0.0/32", "224.0.0.1/24", "239.255.255.255/32", "255.255.255.255/32", "127.0.0.1/8"}) {
     EXPECT_EQ(lines_of(bad).size(), 1U) << bad;
