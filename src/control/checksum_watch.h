@@ -2,9 +2,8 @@
 // card that is not there, and the port's driver does not say which (docs/ports.md). Ping works then and TCP does not,
 // which counters alone tell only to who looks at them. Said in the log once, and again when it ends.
 //
-//   noticed   of a minute's samples three at least are wrong, and no fewer than half. A SYN that is sent
-//             again and again is three within seven seconds,
-//             so one connection that fails is enough
+//   noticed   of a minute's samples three at least are wrong, and no fewer than half. A SYN that is sent again and
+//             again is three within seven seconds, so one connection that fails is enough
 //   ended     less than a quarter are, or a minute brought no wrong one
 //
 // Thread-safety: none (the control thread). Cost of look(): constant for each port.

@@ -16,6 +16,18 @@ using test::Rig;
 using test::tcp;
 constexpr Direction up = test::up, down = test::down;
 
+// A host that can send with the receiver's address makes no hole in what is inspected by it.
+TEST(TcpAdmit, AnAcknowledgmentOfWhatHasNotComeMakesNoGap) {
+  Rig rig(guarded());
+  rig.put(0, "GET ");
+  rig.ack(4);
+  rig.ack(50'000);
+  EXPECT_EQ(rig.put(10, "SECOND"), Taken::all);
+  EXPECT_EQ(rig.put(4, "FIRST-"), Taken::all);
+  EXPECT_EQ(rig.got(), "GET FIRST-SECOND");
+  EXPECT_TRUE(rig.sink.gaps.empty());
+}
+
 // What a decoy of a sender hides: it does not reach the receiver, and the true segment must not either.
 TEST(TcpAdmit, ASegmentWithOtherBytesIsRefusedWhereTheReceiverMayTakeThem) {
   struct Segment {

@@ -40,13 +40,14 @@ bool Reassembler::open(TcpStream& stream, Direction direction, const Packet& pac
     return false;
   }
   side.open = true;
+  side.from_syn = syn;
   side.next = side.acked = packet.sequence + (syn ? 1 : 0);
   return true;
 }
 
 void Reassembler::begin(TcpStream& stream, Direction direction, std::uint32_t first) {
   StreamSide& side = stream.sides[static_cast<unsigned>(direction)];
-  side.open = true;
+  side.open = side.from_syn = true;
   side.next = side.acked = first;
 }
 
@@ -407,8 +408,17 @@ bool Reassembler::move_to(StreamSide& side, std::size_t size, std::size_t keep) 
   return true;
 }
 
+// Behind all bytes, and the FIN, that have come.
+std::uint32_t Reassembler::end_of_all(const StreamSide& side) {
+  const std::uint32_t bytes = side.held == nullptr ? side.next : later(side.next, side.held->last().end());
+  return side.fin_seen ? later(bytes, side.fin + 1) : bytes;
+}
+
 // Before anything of the packet is delivered: the sink's views of what came before hold no more.
 void Reassembler::take_acknowledgment(StreamSide& side, std::uint32_t acknowledgment) {
+  if (side.from_syn && sequence_after(acknowledgment, end_of_all(side))) {
+    acknowledgment = end_of_all(side);
+  }
   if (!sequence_after(acknowledgment, side.acked)) {
     return;
   }

@@ -28,7 +28,9 @@
 //
 // Bytes are missing for good, a gap, when
 //   - the receiver has acknowledged them and what waits behind them: it has them, they did not pass here; with
-//     `drop_without_room` also when a segment comes up to whose beginning all is acknowledged;
+//     `drop_without_room` also when a segment comes up to whose beginning all is acknowledged. Of a direction that
+//     began with a SYN an acknowledgment counts as far as something has come: a forged one that lies ahead makes no
+//     gap;
 //   - more waits than `held_bytes` or `held_segments` of a direction, or the pool has no block;
 //   - the conversation ends.
 // Then gap() says how many, and delivery goes on behind them. Segments more than `ahead` bytes beyond the next
@@ -156,6 +158,7 @@ struct StreamSide {
   std::uint32_t held_bytes = 0;
   std::uint16_t held_count = 0;
   bool open = false;
+  bool from_syn = false;  // begun by one, so that all that the receiver may have has come by here
   bool fin_seen = false;
   bool closed = false;
   bool depth_reached = false;
@@ -237,6 +240,7 @@ class Reassembler {
   std::string_view remember_apart(StreamSide& side, std::string_view bytes);
   bool make_room(StreamSide& side, std::size_t fresh);
   bool move_to(StreamSide& side, std::size_t size, std::size_t keep);
+  static std::uint32_t end_of_all(const StreamSide& side);
   void take_acknowledgment(StreamSide& side, std::uint32_t acknowledgment);
   void settle(StreamSide& side);
   void drain(StreamSide& side, Direction direction, StreamSink& sink);

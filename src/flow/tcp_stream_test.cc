@@ -278,8 +278,8 @@ TEST(TcpStream, AFinThatComesTooEarlyHidesNothing) {
 TEST(TcpStream, AFinWithinAcknowledgedBytesHidesNothing) {
   Rig in_a_hole(guarded());
   in_a_hole.at(4, "", tcp_fin);
-  in_a_hole.ack(8);
   EXPECT_EQ(in_a_hole.put(6, "ghi"), Taken::all);
+  in_a_hole.ack(9);
   EXPECT_EQ(in_a_hole.got(), "ghi");
   EXPECT_EQ(in_a_hole.sink.closes, "");
 

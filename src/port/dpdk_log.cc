@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace sluice::port {
 namespace {
@@ -25,13 +26,14 @@ spdlog::level::level_enum level_of(int dpdk) {
 struct Lines {
   std::mutex lock;  // of `keeps` and `kept`; the stream's orders the callers
   bool keeps = false;
-  std::string kept, unfinished;
+  std::vector<DpdkLine> kept;
+  std::string unfinished;
 
   void say(spdlog::level::level_enum level, std::string_view line) {
     {
       const std::lock_guard guard(lock);
       if (keeps) {
-        kept.append(line).append("\n");
+        kept.push_back({level, std::string(line)});
         return;
       }
     }
@@ -80,7 +82,7 @@ void keep_dpdk_lines(bool keep) {
   lines().keeps = keep;
 }
 
-std::string take_dpdk_lines() {
+std::vector<DpdkLine> take_dpdk_lines() {
   const std::lock_guard guard(lines().lock);
   return std::exchange(lines().kept, {});
 }

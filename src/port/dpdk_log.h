@@ -1,7 +1,10 @@
 // DPDK's log, which by itself goes to stderr and to syslog, as part of ours.
 #pragma once
 
+#include <spdlog/common.h>
+
 #include <string>
+#include <vector>
 
 namespace sluice::port {
 
@@ -11,10 +14,15 @@ namespace sluice::port {
 // what a line of the log costs.
 void log_dpdk();
 
+struct DpdkLine {
+  spdlog::level::level_enum level;
+  std::string text;
+};
+
 // From now on each line is kept instead, on whichever thread it is said; false: back to the log. What DriverLog stands
 // on. Any thread.
 void keep_dpdk_lines(bool keep);
 // What was kept since the last call.
-std::string take_dpdk_lines();
+std::vector<DpdkLine> take_dpdk_lines();
 
 }  // namespace sluice::port

@@ -2,8 +2,8 @@
 
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <set>
-#include <sstream>
 
 #include "port/dpdk_log.h"
 
@@ -31,19 +31,21 @@ DriverLog::DriverLog() {
 
 DriverLog::~DriverLog() {
   keep_dpdk_lines(false);
-  std::istringstream lines(take_dpdk_lines());
-  for (std::string line; std::getline(lines, line);) {
-    spdlog::log(is_always_said(line) ? spdlog::level::debug : spdlog::level::warn, "DPDK: {}", line);
+  for (const DpdkLine& line : take_dpdk_lines()) {
+    // The device is open: what was an error to its driver is a warning to us.
+    const auto level = is_always_said(line.text) ? spdlog::level::debug : std::min(line.level, spdlog::level::warn);
+    spdlog::log(level, "DPDK: {}", line.text);
   }
 }
 
 std::string DriverLog::take() {
-  std::istringstream lines(take_dpdk_lines());
   std::string words;
   std::set<std::string> said;
-  for (std::string line; std::getline(lines, line);) {
-    if (!says_nothing_of_the_cause(line) && said.insert(line).second) {
-      words += (words.empty() ? "" : "; ") + line;
+  for (const DpdkLine& line : take_dpdk_lines()) {
+    if (says_nothing_of_the_cause(line.text)) {
+      spdlog::debug("DPDK: {}", line.text);
+    } else if (said.insert(line.text).second) {
+      words += (words.empty() ? "" : "; ") + line.text;
     }
   }
   return words;

@@ -26,9 +26,18 @@ def run(*command, check=True, **options):
 
 def debootstrap(root, packages):
     """A system of SUITE in this folder. Debian's debootstrap has no script of Ubuntu's releases' names: all are that of the first one."""
+    assert SUITE in ARCHIVES, f"SUITE={SUITE}: there is {', '.join(ARCHIVES)}"
     mirror, keyring, components, script = ARCHIVES[SUITE]
     run("debootstrap", "--variant=minbase", f"--components={components}", f"--include={packages}", f"--keyring=/usr/share/keyrings/{keyring}", SUITE, root,
         mirror, f"/usr/share/debootstrap/scripts/{script}")
+
+
+def remove(folder):
+    """With all in it, but nothing of what is still mounted there: a test that was killed leaves /dev of the machine in it."""
+    for line in reversed(pathlib.Path("/proc/self/mountinfo").read_text(encoding="utf-8").splitlines()):
+        if pathlib.Path(line.split()[4]).is_relative_to(folder.resolve()):
+            run("umount", "--lazy", line.split()[4], check=False)
+    run("rm", "-rf", "--one-file-system", folder)
 
 
 class System:
@@ -38,6 +47,8 @@ class System:
         self.mounts = []
 
     def __enter__(self):
+        remove(self.root)
+        self.root.parent.mkdir(parents=True, exist_ok=True)
         debootstrap(self.root, self.packages)
         self.root.chmod(0o755)  # for users in there who are not root
         self.policy = self.root / "usr/sbin/policy-rc.d"  # no service starts while packages are installed from outside
@@ -58,6 +69,7 @@ class System:
 
     def __exit__(self, *_):
         self.unmount()
+        remove(self.root)
 
     def path(self, name):
         return self.root / name.lstrip("/")

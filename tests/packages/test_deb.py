@@ -15,7 +15,7 @@ import subprocess
 import urllib.request
 
 import pytest
-from fresh_system import OURS, SUITE, Booted, System, run
+from fresh_system import OURS, SUITE, Booted, System, remove, run
 from hosts import Lab, stop, wait_until, why_not
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -27,18 +27,17 @@ pytestmark = pytest.mark.skipif(bool(why_not()), reason=str(why_not()))
 
 def make_package(folder):
     """As on a machine of that release with nothing installed; and what its lintian says."""
-    folder.mkdir(parents=True)
-    try:
-        with System(folder / "system", "ca-certificates,make") as system:
-            (system.root / "sluice").mkdir()
-            run("sh", "-ec", f"git -C '{ROOT}' archive HEAD | tar --extract --directory='{system.root}/sluice'")
-            system.run("sh", "-ec", "apt-get update && cd /sluice && make deb && apt-get install -y --no-install-recommends lintian")
-            (folder / "lintian.log").write_text(system.run("sh", "-c", "lintian --fail-on error /sluice/build/sluice_*.deb; echo exit status $?"),
-                                                encoding="utf-8")
-            made, = system.path("/sluice/build").glob("sluice_*.deb")
-            shutil.copy(made, folder)
-    finally:
-        run("rm", "-rf", "--one-file-system", folder / "system")
+    remove(folder)
+    changed = run("git", "-C", ROOT, "status", "--porcelain", "--untracked-files=no")
+    assert not changed, f"commit first, the package is made of what is committed:\n{changed}"
+    with System(folder / "system", "ca-certificates,make") as system:
+        (system.root / "sluice").mkdir()
+        run("sh", "-ec", f"git -C '{ROOT}' archive HEAD | tar --extract --directory='{system.root}/sluice'")
+        system.run("sh", "-ec", "apt-get update && cd /sluice && make deb && apt-get install -y --no-install-recommends lintian")
+        (folder / "lintian.log").write_text(system.run("sh", "-c", "lintian --fail-on error /sluice/build/sluice_*.deb; echo exit status $?"),
+                                            encoding="utf-8")
+        made, = system.path("/sluice/build").glob("sluice_*.deb")
+        shutil.copy(made, folder)
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +46,6 @@ def package():
     if SUITE != OURS:
         folder = BUILD / f"{SUITE}-{run('git', '-C', ROOT, 'rev-parse', '--short', 'HEAD').strip()}"
         if not list(folder.glob("sluice_*.deb")):
-            shutil.rmtree(folder, ignore_errors=True)
             make_package(folder)
     found = list(folder.glob("sluice_*.deb"))
     assert len(found) == 1, f"{folder}: {found}: run make deb"
@@ -55,8 +53,8 @@ def package():
 
 
 @pytest.fixture(scope="module")
-def system(package, tmp_path_factory):
-    with System(tmp_path_factory.mktemp("system")) as system:
+def system(package):
+    with System(BUILD / "test-system") as system:  # pytest would clear a folder of its own, and all that is mounted there
         system.run("apt-get", "update")
         system.install(package)
         yield system

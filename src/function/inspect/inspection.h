@@ -8,10 +8,10 @@
 // What is inspected, as Suricata does it: each packet by the rules that look at no payload, but by those about
 // addresses alone one of each direction of a flow, and after exchange() another. The payload of TCP is inspected as a
 // stream, of each new piece with what went before it (the window), in a flow whose handshake was seen, else as packets;
-// all other payloads as packets. HTTP messages are where a buffer is whole (match/detect/detector.h, Point). Each
-// packet comes before the stream's piece that it brings. A rule of `drop`, `reject` or `pass` that holds acts on the
-// packet, or on the rest of the flow (match/rules/rule_scope.h): all further packets of it are dropped, or nothing of
-// it is inspected any more. What a flow that is dropped so held of streams, HTTP and bits is given back with that
+// all other payloads as packets. HTTP messages are inspected where a buffer is whole (match/detect/detector.h, Point).
+// Each packet comes before the stream's piece that it brings. A rule of `drop`, `reject` or `pass` that holds acts on
+// the packet, or on the rest of the flow (match/rules/rule_scope.h): all further packets of it are dropped, or nothing
+// of it is inspected any more. What a flow that is dropped so held of streams, HTTP and bits is given back with that
 // packet, or, where it was another flow's that made it tell, with its next one. A stream does not get what was dropped
 // before it: it is inspected when it comes again. Of a packet that its stream does not take whole (flow/tcp_stream.h,
 // feed()) the payload is inspected by itself besides; one that its stream refuses is dropped, unless a rule of `pass`
