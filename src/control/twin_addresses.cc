@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <mutex>
 
 #include "control/netlink/request.h"
@@ -43,6 +44,31 @@ int change(int fd, bool add, const std::string& twin, const port::InterfaceAddre
   request.attribute(IFA_ADDRESS, address.address.bytes.data(), size);
   return netlink::ask(fd, request);
 }
+
+// While it lives, what an address that is taken away leaves of its subnet on the twin stays: the other addresses, and
+// the routes by it. Otherwise the kernel takes all of them with the first one.
+class Promotion {
+ public:
+  explicit Promotion(const std::string& twin)
+      : path_("/proc/sys/net/ipv4/conf/" + twin + "/promote_secondaries"), was_off_(is_off()) {
+    if (was_off_) write('1');
+  }
+  ~Promotion() {
+    if (was_off_) write('0');
+  }
+  Promotion(const Promotion&) = delete;
+  Promotion& operator=(const Promotion&) = delete;
+
+ private:
+  bool is_off() const {
+    char value = 0;
+    return std::ifstream(path_).get(value) && value == '0';
+  }
+  void write(char value) const { std::ofstream(path_) << value; }
+
+  const std::string path_;
+  const bool was_off_;
+};
 
 std::string why(int error, const std::string& twin, const port::InterfaceAddress& address) {
   switch (error) {
@@ -106,6 +132,7 @@ Expected<std::string> TwinAddresses::apply(std::span<const port::PortOptions> po
       continue;
     }
     // Somebody else may have taken it away, or the interface.
+    const Promotion promotion(one->first);
     removed += change(fd, false, one->first, one->second) == 0 ? 1 : 0;
     one = ours_.erase(one);
   }

@@ -105,7 +105,8 @@ TEST_F(DpdkLog, LinesOfOtherThreadsAreKeptOrLoggedAndNoneIsLost) {
   EXPECT_NE(logged.find("line"), std::string::npos);
   std::set<std::string> all;
   const std::regex line("line [0-9]+");
-  for (const std::string* text : {&logged, &taken}) {
+  const std::string* const texts[] = {&logged, &taken};
+  for (const std::string* text : texts) {
     all.insert(std::sregex_token_iterator(text->begin(), text->end(), line), std::sregex_token_iterator());
   }
   EXPECT_EQ(all.size(), static_cast<std::size_t>(said_so_far));

@@ -59,6 +59,24 @@ def test_a_reload_applies_the_difference_and_leaves_what_others_put_there(router
     gateway.interrupt()
 
 
+@pytest.mark.parametrize(("before", "after"), [
+    pytest.param(["10.1.0.1/24"], ["10.1.0.254/24"], id="renumbered"),
+    pytest.param(["10.1.0.1/24", "10.1.0.3/24"], ["10.1.0.3/24"], id="first-of-two"),
+])
+def test_a_reload_within_a_subnet_keeps_the_rest_of_it_and_the_routes_by_it(router, tmp_path, before, after):
+    def file(of_lan):
+        return text_of([f"address = [{', '.join(f'{chr(34)}{one}{chr(34)}' for one in of_lan)}]"], ["unnumbered = true"])
+
+    router.sysctl(net__ipv4__conf__default__promote_secondaries=0, net__ipv4__conf__all__promote_secondaries=0)
+    gateway = Gateway(router, tmp_path, file(before)).start()
+    router.ip("route add 192.0.2.0/24 via 10.1.0.2")
+    gateway.config_path.write_text(file(after), encoding="utf-8")
+    assert "1 taken away on twins" in gateway.control("reload")
+    assert addresses(router, "sl-lan") == set(after)
+    assert "via 10.1.0.2 dev sl-lan" in router.ip("route show 192.0.2.0/24")
+    gateway.interrupt()
+
+
 def test_a_twin_gets_back_what_it_lost(router, tmp_path):
     """The kernel takes IPv6 addresses when a twin is set down; somebody takes one away."""
     both = {"10.1.0.1/24", "2001:db8:1::1/64"}
