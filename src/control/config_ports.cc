@@ -76,6 +76,11 @@ void read_twin(Settings& section, port::PortOptions& port) {
       section.error(key, "is about a twin: name one, such as twin = \"sl-lan\"");
   }
   if (port.unnumbered && !port.addresses.empty()) section.error("unnumbered", "and there is an address: leave one out");
+  constexpr unsigned least_of_ipv6 = 1280;  // RFC 8200 section 5
+  const auto is_ipv6 = [](const port::InterfaceAddress& address) { return address.address.family == 6; };
+  if (port.mtu < least_of_ipv6 && std::ranges::any_of(port.addresses, is_ipv6)) {
+    section.error("mtu", "IPv6 needs 1280 or more, and there is an IPv6 address: leave one out");
+  }
 }
 
 port::PortOptions read_port(Settings& section) {

@@ -77,6 +77,8 @@ TEST(Config, EachMistakeOfAPortIsOneLine) {
        "r.toml:6: [[port]] address = [ \"::1/128\" ]: \"::1/128\": is a loopback address"},
       {base + "twin = \"t\"\naddress = [\"10.0.0.1/24\", \"10.0.0.1/24\"]\n",
        "r.toml:6: [[port]] address = [ \"10.0.0.1/24\", \"10.0.0.1/24\" ]: \"10.0.0.1/24\" is there twice"},
+      {base + "twin = \"t\"\naddress = [\"2001:db8::1/64\"]\nmtu = 1279\n",
+       "r.toml:7: [[port]] mtu = 1279: IPv6 needs 1280 or more, and there is an IPv6 address: leave one out"},
       {base + "twin = \"t\"\naddress = [\"10.0.0.1/24\"]\nunnumbered = true\n",
        "r.toml:7: [[port]] unnumbered = true: and there is an address: leave one out"},
       {base + "twin = \"t\"\npersistent = 1\n", "r.toml:6: [[port]] persistent = 1: allowed is true or false"},
