@@ -30,8 +30,8 @@ struct HostLosses {
 class HostPath {
  public:
   // `ports` must outlive the host path: each twin shows the link of its port, and has no larger MTU than the interface
-  // under it. `forwards`: the kernel is kept away from interfaces that ports are of (port/host_isolation.h), with a twin
-  // or without.
+  // under it. `forwards`: the kernel is kept away from interfaces that ports are of (port/host_isolation.h), with a
+  // twin or without.
   static Expected<std::unique_ptr<HostPath>> create(const std::vector<std::unique_ptr<port::Port>>& ports,
                                                     unsigned frame_bytes, bool forwards);
   ~HostPath();
