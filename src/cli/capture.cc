@@ -203,8 +203,8 @@ void add_capture(CLI::App& app, int& status) {
   command->add_option("-s,--snapshot", options->request.snapshot, "bytes of a frame that are kept")
       ->check(CLI::Range(14U, 262144U))
       ->capture_default_str();
-  command->add_option("-c,--count", options->request.count, "end after so many frames");
-  command->add_option("--seconds", options->request.seconds, "end after so long");
+  command->add_option("-c,--count", options->request.count, "end after so many frames")->check(CLI::PositiveNumber);
+  command->add_option("--seconds", options->request.seconds, "end after so long")->check(CLI::PositiveNumber);
   command->add_option("--direction", options->request.direction, "in or out: only frames that come, or that leave")
       ->check(CLI::IsMember({"in", "out"}));
   command->add_option("--reason", options->request.reason, "of drops: this one alone, such as no_route");

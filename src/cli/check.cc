@@ -123,6 +123,9 @@ int check(const std::string& path) {
       std::fprintf(stderr, "%s\n", note.c_str());
     }
     for (const std::string& note : control::shared_key_notes(config)) std::fprintf(stderr, "%s\n", note.c_str());
+    if (const std::string note = control::readable_keys_note(config); !note.empty()) {
+      std::fprintf(stderr, "%s\n", note.c_str());
+    }
     for (const std::string& note : control::rtsp_notes(config, control::rtsp::host_limits())) {
       std::fprintf(stderr, "%s\n", note.c_str());
     }

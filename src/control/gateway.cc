@@ -148,6 +148,7 @@ Expected<void> Gateway::open_engine(engine::Function& checked) {
   }
   for (const std::string& note : conversation_notes(config_.engine)) spdlog::warn("{}", note);
   for (const std::string& note : port_notes(config_.engine)) spdlog::warn("{}", note);
+  if (const std::string note = readable_keys_note(config_); !note.empty()) spdlog::warn("{}", note);
   log_stream_warnings();
   routing_ = engine_->function().routing();
   if (routing_ != nullptr) {

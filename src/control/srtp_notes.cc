@@ -1,6 +1,7 @@
 #include "control/srtp_notes.h"
 
 #include <spdlog/fmt/fmt.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <utility>
@@ -56,6 +57,15 @@ std::vector<std::string> shared_key_notes(Config& config) {
     largest_frame = std::max(largest_frame, ports[port].mtu + ethernet);
   Settings srtp = config.section("srtp");
   return function::shared_key_notes(function::read_streams(srtp, largest_frame, ports));
+}
+
+std::string readable_keys_note(Config& config) {
+  struct stat facts {};
+  if (!has_srtp(config) || !config.section("srtp").has("stream") || stat(config.file().c_str(), &facts) != 0 ||
+      (facts.st_mode & S_IROTH) == 0) {
+    return "";
+  }
+  return config.file() + ": every user of this machine can read its keys: chmod o= " + config.file();
 }
 
 std::vector<std::string> media_notes(const function::RtspOptions& options, bool admits) {

@@ -16,6 +16,9 @@ namespace sluice::control {
 // a start and later the stage says so itself, of the API's streams, too. `config` has been checked.
 std::vector<std::string> shared_key_notes(Config& config);
 
+// The file has keys, and every user of the machine may read it; empty: not so. For `check` and the start.
+std::string readable_keys_note(Config& config);
+
 // What [srtp.rtsp] says that clients will not like, a sentence each, for `check` and the start. `admits`: streams are
 // admitted by a [profile].
 std::vector<std::string> media_notes(const function::RtspOptions& options, bool admits);

@@ -3,6 +3,10 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
 
 namespace sluice::control {
 namespace {
@@ -34,6 +38,23 @@ TEST(SrtpNotes, of_keys_that_streams_share) {
   EXPECT_THAT(shared_key_notes(one), IsEmpty());
   Config none = Config::from_text(ports, "a.toml");
   EXPECT_THAT(shared_key_notes(none), IsEmpty());
+}
+
+TEST(SrtpNotes, of_keys_that_everybody_may_read) {
+  namespace fs = std::filesystem;
+  const fs::path file = fs::path(testing::TempDir()) / ("keys-" + std::to_string(getpid()) + ".toml");
+  std::ofstream(file) << chain << ports << stream(7000);
+  fs::permissions(file, fs::perms(0644));
+  Config open = Config::from_file(file);
+  EXPECT_EQ(readable_keys_note(open),
+            file.string() + ": every user of this machine can read its keys: chmod o= " + file.string());
+  fs::permissions(file, fs::perms(0640));
+  EXPECT_EQ(readable_keys_note(open), "");
+  std::ofstream(file) << chain << ports;
+  fs::permissions(file, fs::perms(0644));
+  Config none = Config::from_file(file);
+  EXPECT_EQ(readable_keys_note(none), "");
+  fs::remove(file);
 }
 
 TEST(SrtpNotes, of_a_host_that_gives_the_proxy_too_little) {

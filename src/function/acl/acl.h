@@ -59,7 +59,7 @@ class Acl final : public engine::Stage, public engine::NamedSets {
   struct AclOptions {
     std::vector<lookup::acl::AclRule> rules;  // in match order; marks up to most_dscp
     bool deny_others = false;
-    std::vector<std::string> notes = {};  // on the rules' file, for check and start
+    std::vector<std::string> notes = {};  // on the rules' and the sets' files, for check and start
     std::vector<lookup::acl::RuleText> texts = {};
     std::vector<lookup::acl::NamedSet> sets = {};
     lookup::acl::TagPlan plan = {};

@@ -52,6 +52,15 @@ std::vector<std::string> notes_of(const std::vector<AclRule>& rules, const std::
           ": they match its frames only where both ranges have 0 in them"};
 }
 
+// A file that is cut off, or not written yet, looks like one that is empty on purpose, to be filled by ctl.
+void add_notes_of(const std::vector<lookup::acl::NamedSet>& sets, std::vector<std::string>& notes) {
+  for (const lookup::acl::NamedSet& set : sets) {
+    if (set.file.empty() || !set.entries.empty()) continue;
+    notes.push_back("acl: the set '" + set.name + "' is empty, for " + set.file +
+                    " has no entries: no rule that names it matches until some are added");
+  }
+}
+
 ActionLimits limits_of(const engine::PortTable& ports) {
   constexpr std::uint64_t ethernet = 14;
   ActionLimits limits{.most_mark = Acl::most_dscp};
@@ -78,6 +87,7 @@ Expected<std::unique_ptr<engine::Stage>> make_acl(Settings& settings, const engi
     options.notes = notes_of(more, path);
     book.rules.insert(book.rules.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
   }
+  add_notes_of(book.sets, options.notes);
   options.rules = lookup::acl::in_match_order(std::move(book.rules));
   options.texts = std::move(book.texts);
   options.sets = std::move(book.sets);

@@ -87,6 +87,20 @@ TEST_F(AclSettings, mistakes_of_a_file_name_it_and_its_line) {
   EXPECT_THAT(mistakes(naming(written("good.toml", "[[acl.rule]]\naction = \"deny\"\n"))), IsEmpty());
 }
 
+TEST_F(AclSettings, a_set_whose_file_has_no_entries_is_told) {
+  const auto with_file = [&](const char* name, const char* text) {
+    return "[[acl.set]]\nname = \"blocked\"\nfile = \"" + written(name, text) + "\"\n";
+  };
+  std::vector<std::string> notes;
+  EXPECT_THAT(mistakes(with_file("cut", ""), &notes), IsEmpty());
+  EXPECT_THAT(notes, ElementsAre(testing::AllOf(testing::StartsWith("acl: the set 'blocked' is empty, for "),
+                                                HasSubstr("/cut has no entries"))));
+  EXPECT_THAT(mistakes(with_file("some", "192.0.2.1\n"), &notes), IsEmpty());
+  EXPECT_THAT(notes, IsEmpty());
+  EXPECT_THAT(mistakes("[[acl.set]]\nname = \"blocked\"\n", &notes), IsEmpty());
+  EXPECT_THAT(notes, IsEmpty()) << "without a file it is to be filled";
+}
+
 // A generator makes them, and a trace counts them.
 TEST_F(AclSettings, filters_that_name_ports_of_a_protocol_without_are_told) {
   const std::string any = "@0.0.0.0/0 0.0.0.0/0 0 : 65535 0 : 65535 0x01/0xff\n";

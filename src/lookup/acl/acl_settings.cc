@@ -117,6 +117,26 @@ std::size_t pairs_of_one_family(const std::vector<AddressChoice>& sources,
   return std::min(pairs, most_counted);
 }
 
+// ICMP is IPv4's and ICMPv6 IPv6's: with addresses of the other family alone the rule would match no frame.
+bool check_icmp_family(Settings& section, const std::vector<AddressChoice>& sources,
+                       const std::vector<AddressChoice>& destinations, const std::vector<ProtocolChoice>& protocols) {
+  const auto holds = [](const std::vector<AddressChoice>& choices, int family) {
+    return std::ranges::any_of(choices, [&](const AddressChoice& choice) {
+      return choice.prefix.address.family == 0 || choice.prefix.address.family == family;
+    });
+  };
+  for (const ProtocolChoice& one : protocols) {
+    if (!is_icmp(one.protocol)) return true;
+    const int family = one.protocol.value == protocol_icmp ? 4 : 6;
+    if (holds(sources, family) && holds(destinations, family)) return true;
+  }
+  if (protocols.empty() || sources.empty() || destinations.empty()) return true;  // is told
+  const bool is_icmp4 = protocols.front().protocol.value == protocol_icmp;
+  section.error("protocol", is_icmp4 ? "icmp is IPv4's, and the addresses are IPv6's: write icmpv6"
+                                     : "icmpv6 is IPv6's, and the addresses are IPv4's: write icmp");
+  return false;
+}
+
 // One rule for each of what the lists allow, in their order.
 void multiply_out(Settings& section, const AclRule& rule, RuleValues& values, RuleBook& book) {
   const auto sources = values.addresses("source", Side::source);
@@ -138,6 +158,7 @@ void multiply_out(Settings& section, const AclRule& rule, RuleValues& values, Ru
     section.error("destination", "is not of the source's family; make two rules of it");
     return;
   }
+  if (!check_icmp_family(section, sources, destinations, protocols)) return;
   if (count > most_of_one_rule) {
     section.error("", "its lists multiply to " + std::to_string(count) + (count == most_counted ? " or more" : "") +
                           " rules, and " + std::to_string(most_of_one_rule) +

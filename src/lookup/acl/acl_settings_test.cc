@@ -127,6 +127,10 @@ TEST(AclSettingsTest, NamesTheLineAndKeyOfAMistake) {
       {"log = 1\naction = \"deny\"", "true or false"},
       {"protocol = \"icmp\"\nicmp_type = \"ping\"\naction = \"deny\"", "a type's name or a whole number from 0 to 255"},
       {"protocol = [\"tcp\", \"icmp\"]\nicmp_type = 8\naction = \"deny\"", "only with protocol = \"icmp\""},
+      {"source = \"10.0.0.0/8\"\nprotocol = \"icmpv6\"\naction = \"deny\"",
+       "acl.toml:3: [[acl.rule]] protocol = \"icmpv6\": icmpv6 is IPv6's, and the addresses are IPv4's: write icmp"},
+      {"destination = \"2001:db8::/32\"\nprotocol = \"icmp\"\naction = \"deny\"",
+       "icmp is IPv4's, and the addresses are IPv6's: write icmpv6"},
       {"destination_port = \"65536\"\naction = \"deny\"", "destination_port"},
       {"protocol = \"icmp\"\ndestination_port = \"8\"\naction = \"deny\"",
        "acl.toml:3: [[acl.rule]] destination_port = \"8\": protocol \"icmp\" has no ports: leave it out, or write "

@@ -130,6 +130,7 @@ TEST(AclRuleLists, IcmpTypesByName) {
   }
   EXPECT_FALSE(matches(both, {.protocol = 1, .flags = 2}));
   EXPECT_FALSE(matches(both, {.protocol = 58, .flags = 8}));
+  EXPECT_TRUE(matches(rules_of("source = \"0.0.0.0/0\"\nprotocol = [\"icmp\", \"icmpv6\"]"), {.protocol = 1}));
   const RuleBook others =
       rules_of("protocol = \"icmpv6\"\nicmp_type = [\"!nd-neighbor-solicit\", \"!nd-neighbor-advert\"]");
   for (unsigned type = 0; type < 256; ++type) {
