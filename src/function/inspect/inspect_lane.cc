@@ -259,8 +259,7 @@ std::uint64_t InspectLane::between_batches() {
 bool InspectLane::sweep() {
   const std::uint64_t ms = (goes_by_ ? now_ : inspection_.now()) / 1000;
   if (ms == swept_) return false;
-  const std::uint64_t passed = ms > swept_ ? ms - swept_ : 1;  // another capture may have begun before
-  const auto steps = static_cast<std::uint32_t>(std::min(passed, goes_by_ ? most_steps : most_steps_of_captures));
+  const auto steps = static_cast<std::uint32_t>(std::min(ms - swept_, goes_by_ ? most_steps : most_steps_of_captures));
   swept_ = ms;
   flow::FlowTable& table = inspection_.conversations().table();
   begin_between();  // of an idle lane, too, each has some time

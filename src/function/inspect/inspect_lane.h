@@ -22,6 +22,7 @@
 #include "flow/plain_packet.h"
 #include "function/inspect/alert_log.h"
 #include "function/inspect/batch_budget.h"
+#include "function/inspect/capture_time.h"
 #include "function/inspect/http_room_notes.h"
 #include "function/inspect/inspection.h"
 #include "function/inspect/transit_budget.h"
@@ -105,7 +106,8 @@ class InspectLane {
     }
     inspection_.next(batch.count - i);
     goes_by_ = !clock_.has_stamped(*batch.mbuf[i]);
-    return inspection_.frame(bytes_of(batch, i), clock_.of(*batch.mbuf[i], now_), hits, hash);
+    const std::uint64_t time = goes_by_ ? now_ : captured_.of(clock_.of(*batch.mbuf[i], now_));
+    return inspection_.frame(bytes_of(batch, i), time, hits, hash);
   }
   // A frame in no batch, and between two of them, of a receive burst that judged_transit() ends: these have their time
   // together (transit_budget.h). `port`: that it came in by, as Segment::rx_port.
@@ -161,6 +163,7 @@ class InspectLane {
   std::uint32_t transit_to_come_ = 0;  // frames of the burst at most, with the one that is judged; 0: none has begun
   const std::uint64_t away_ticks_ = rte_get_tsc_hz() / 2000;  // 500 us: a frame takes 250 at most, besides confirming
   std::uint64_t tsc_ = 0, now_ = 0;
+  CaptureTime captured_;
   bool goes_by_ = false;     // time does, without frames: the last one had its time from the clock
   std::uint64_t spent_ = 0;  // confirming in the last batch
   static constexpr std::uint64_t no_batch = ~std::uint64_t{0};
