@@ -163,6 +163,8 @@ class Here:
     """This machine as it is, where namespaces are not allowed: only what a gateway between captures needs of a host."""
 
     label = "here"
+    # Of this worker: others run gateways here at the same time.
+    api = f"127.0.0.1:{10_000 + os.getpid() % 20_000}"
 
     def __init__(self):
         self.processes = []

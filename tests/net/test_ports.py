@@ -291,7 +291,7 @@ device = "{one}"
 name = "two"
 device = "{two}"
 [api]
-listen = "127.0.0.1:9231"
+listen = "{api}"
 """
 
 
@@ -305,7 +305,7 @@ def between_files(tmp_path):
         table = tmp_path / "routes.txt"
         table.write_text("198.51.100.0/24 10.254.0.1\n2001:db8:51::/48 fd00:fe::1\n", encoding="ascii")
         ports = [("in", f"net_pcap0,rx_pcap={tmp_path}/in.pcap,tx_pcap={tmp_path}/back.pcap", ""), ("out", out, "")]
-        text = config(ports, route=[line.format(table=table) for line in ROUTES], size="320M", listen="127.0.0.1:9231")
+        text = config(ports, route=[line.format(table=table) for line in ROUTES], size="320M", listen=Here.api)
         return Gateway(host, tmp_path, text).start()
 
     yield start
@@ -391,7 +391,7 @@ def test_null_takes_everything(between_files):
 def test_null_makes_frames_without_end(tmp_path):
     here = Here()
     try:
-        text = TOUCH.format(one="net_null0,size=300", two="net_null1,no-rx=1")
+        text = TOUCH.format(one="net_null0,size=300", two="net_null1,no-rx=1", api=Here.api)
         gateway = Gateway(here, tmp_path, text).start()
         assert wait_until(lambda: totals(gateway.stats(), "tx_frames")[0] > 100_000, 20), gateway.stats()
         log = gateway.interrupt()
