@@ -65,8 +65,12 @@ std::vector<std::byte> ask_for_link(unsigned index) {
   return answer;
 }
 
-// The attributes of an interface, whose index is not 0.
-Expected<std::vector<std::byte>> link_of(const std::string& interface, unsigned index) {
+// The attributes of an interface; none where there is no such interface.
+Expected<std::vector<std::byte>> link_of(const std::string& interface) {
+  const unsigned index = if_nametoindex(interface.c_str());
+  if (index == 0) {
+    return std::vector<std::byte>();
+  }
   std::vector<std::byte> answer = ask_for_link(index);
   nlmsghdr header{};
   if (answer.size() >= sizeof(Request)) {
@@ -92,11 +96,7 @@ std::optional<NetlinkBytes> tun_of(NetlinkBytes link) {
 }  // namespace
 
 Expected<bool> is_tap(const std::string& interface) {
-  const unsigned index = if_nametoindex(interface.c_str());
-  if (index == 0) {
-    return false;
-  }
-  const auto link = link_of(interface, index);
+  const auto link = link_of(interface);
   if (!link) {
     return tl::unexpected(link.error());
   }
@@ -105,11 +105,7 @@ Expected<bool> is_tap(const std::string& interface) {
 }
 
 Expected<bool> tap_is_held(const std::string& interface) {
-  const unsigned index = if_nametoindex(interface.c_str());
-  if (index == 0) {
-    return false;
-  }
-  const auto link = link_of(interface, index);
+  const auto link = link_of(interface);
   if (!link) {
     return tl::unexpected(link.error());
   }

@@ -1,6 +1,6 @@
-// The time of a capture's frames, as far as it can be believed: one frame alone that lies a day or more ahead of all
-// before it is taken for a mistake of whoever wrote the capture, for time does not go back again, and nothing would
-// time out until the capture comes there. It counts as of the last one's time. Two in a row are believed.
+// The time of a capture's frames, as far as it can be believed. One frame alone that lies a day or more ahead of all
+// before it is taken for a mistake of whoever wrote the capture. It counts as of the last one's time. Two in a row are
+// believed. Why: time does not go back again, so nothing would time out until the capture comes there.
 //
 // Thread-safety: none, one lane. Cost: two comparisons a frame.
 #pragma once
