@@ -151,12 +151,9 @@ void add_check(CLI::App& app, int& status) {
   command->add_option("FILE", *path, "the configuration (TOML)")->required()->type_name("");
   command->footer(
       "Prints one line for each mistake: file, line, key, value and what is allowed.\n"
-      "The files of routes and rules and the captures that it names are read too. Ports need not exist; what a start "
-      "on "
-      "this\n"
-      "machine would refuse is said: memory, interfaces, privileges, cores that are not there or have other work, "
-      "files\n"
-      "that cannot be written, groups and addresses that are not there, what another program has.\n"
+      "The files of routes and rules and the captures that it names are read too. Ports need not exist.\n"
+      "What a start on this machine would refuse is said: memory, interfaces, privileges, cores, files that\n"
+      "cannot be written, groups, addresses, and what another program has.\n"
       "Exit status: 0 the file is fine, 2 it is not.");
   command->callback([path, &status] {
     require_file(*path);

@@ -45,12 +45,17 @@ struct ReplayOptions {
   //     mix=heavy-tail,frames=16384,family=6,seed=1,rate=1e6,ring=4096,ordered=1,refresh=200,destinations=FILE,
   //     protocol=tcp,payload=text,flows=FLOWS
   // protocol: udp, tcp, streams or http. FILE has one address on a line. FLOWS has a flow of UDP or TCP on each line,
-  // `SOURCE PORT DESTINATION PORT`, instead of destinations. payload: random, text (words of English), web (words of
-  // pages and requests; UDP is to port 53 then), codings (of protocol=http: bodies that cost who decodes them most),
-  // resets (of protocol=streams: conversations whose data waits for a byte that never comes, until a reset), or a file
-  // with a piece of payloads on each line, in hexadecimal digits. An Error, one line that begins with "replay: ", for a
-  // key that there is not or that is there twice, a value that it does not take, or keys that exclude each other. Also
-  // for destinations or flows that cannot be read or have none of the family.
+  // `SOURCE PORT DESTINATION PORT`, instead of destinations. payload is one of:
+  //
+  //   random, text   or words of English
+  //   web            words of pages and requests; UDP is to port 53 then
+  //   codings        of protocol=http: bodies that cost who decodes them most
+  //   resets         of protocol=streams: data that waits for a byte that never comes, until a reset
+  //   a file         with a piece of payloads on each line, in hexadecimal digits
+  //
+  // An Error, one line that begins with "replay: ", for a key that there is not or that is there twice, a value that it
+  // does not take, or keys that exclude each other. Also for destinations or flows that cannot be read or have none of
+  // the family.
   static Expected<ReplayOptions> parse(const std::string& devargs);
 };
 
