@@ -4,7 +4,7 @@ TYPE ?= RelWithDebInfo
 CMAKE_FLAGS ?=
 PREFIX ?= /usr/local
 
-.PHONY: all program build install deb test-deb demo test bench format lint bundle sanitize races fuzz setup clean help
+.PHONY: all program benches build install deb test-deb demo test bench format lint bundle sanitize races fuzz setup clean help
 all: build
 
 help:
@@ -23,6 +23,10 @@ program:
 	@cmake --build $(BUILD) --target sluice
 	@ln -sf src/cli/sluice $(BUILD)/sluice
 
+# What `sluice bench` runs.
+benches: program
+	@cmake --build $(BUILD) --target sluice-bench
+
 $(BUILD)/build.ninja: | setup
 	@$(configure) -DSLUICE_TESTS=ON
 
@@ -32,12 +36,12 @@ build: setup $(BUILD)/build.ninja
 	@cmake --build $(BUILD)
 	@test ! -e $(BUILD)/src/cli/sluice || ln -sf src/cli/sluice $(BUILD)/sluice
 
-## install   the program, stripped, its manual, completion, systemd unit and examples (PREFIX=/usr/local, DESTDIR=)
-install: program
+## install   the program and its benches, stripped, its manual, completion, systemd unit and examples (PREFIX=/usr/local, DESTDIR=)
+install: benches
 	@cmake --install $(BUILD) --prefix $(PREFIX) --strip
 
 ## deb       build/sluice_*.deb, for this release of Debian or Ubuntu
-deb: program
+deb: benches
 	@scripts/setup package
 	@scripts/make-deb $(BUILD)
 

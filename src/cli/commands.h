@@ -15,7 +15,7 @@ void require_file(const std::string& path);
 
 // sluice run FILE: the gateway itself.
 void add_run(CLI::App& app, int& status);
-// sluice bench NAME: measures this machine and the gateway on it.
+// sluice bench NAME: becomes the program sluice-bench (src/bench/), which measures this machine and the gateway on it.
 void add_bench(CLI::App& app, int& status);
 // sluice calibrate FILE: measures what its chain carries in time on this machine and device.
 void add_calibrate(CLI::App& app, int& status);

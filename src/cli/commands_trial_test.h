@@ -6,7 +6,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <fstream>
 #include <memory>
+#include <regex>
 #include <string>
 #include <vector>
 
@@ -95,6 +97,31 @@ class Source final : public control::StatsSource {
   std::vector<std::string> stream_warnings;
 };
 
+inline std::string file_text(const char* path) {
+  std::ifstream in(path);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+inline void expect_described(const CLI::App& app, const std::string& manual, const std::string& completion) {
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
+    const std::regex word("\\b" + command->get_name() + "\\b");
+    EXPECT_TRUE(std::regex_search(manual, word)) << command->get_name();
+    EXPECT_TRUE(std::regex_search(completion, word)) << command->get_name();
+    for (const CLI::Option* option : command->get_options()) {
+      if (option->get_lnames().empty()) continue;
+      const std::string name = "--" + option->get_lnames()[0];
+      EXPECT_NE(manual.find(std::regex_replace(name, std::regex("-"), "\\-")), std::string::npos) << name;
+      EXPECT_NE(completion.find(name), std::string::npos) << name;
+    }
+    expect_described(*command, manual, completion);
+  }
+}
+
+// The manual and the completion know every command and option of the program.
+inline void expect_described(const CLI::App& app) {
+  expect_described(app, file_text("packaging/sluice.1"), file_text("packaging/sluice.bash-completion"));
+}
+
 class Commands : public testing::Test {
  protected:
   void SetUp() override {
@@ -114,13 +141,7 @@ class Commands : public testing::Test {
     app.require_subcommand(1);
     explain_mistakes(app);
     int status = -1;
-    add_bench(app, status);
-    add_calibrate(app, status);
-    add_check(app, status);
-    add_run(app, status);
-    add_rules(app, status);
-    add_ctl(app, status);
-    add_top(app, status);
+    add_commands(app, status);
     testing::internal::CaptureStdout();
     testing::internal::CaptureStderr();
     try {
@@ -131,6 +152,17 @@ class Commands : public testing::Test {
     out_ = testing::internal::GetCapturedStdout();
     err_ = testing::internal::GetCapturedStderr();
     return status;
+  }
+
+  // Those that the words may name.
+  virtual void add_commands(CLI::App& app, int& status) {
+    add_bench(app, status);
+    add_calibrate(app, status);
+    add_check(app, status);
+    add_run(app, status);
+    add_rules(app, status);
+    add_ctl(app, status);
+    add_top(app, status);
   }
 
   Source source_;

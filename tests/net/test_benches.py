@@ -3,6 +3,7 @@
 import csv
 import os
 import re
+import shutil
 import subprocess
 
 import pytest
@@ -34,6 +35,23 @@ def test_bad_usage_is_one_line_and_status_two(words, message):
     ran = bench(*words)
     assert (ran.returncode, ran.stdout) == (2, "")
     assert ran.stderr.startswith(message) and ran.stderr.count("\n") == 1
+
+
+def test_a_program_whose_benches_are_missing_says_where_they_come_from(tmp_path):
+    alone = shutil.copy(SLUICE, tmp_path / "sluice")
+    for words in (["bench"], ["bench", "--help"], ["bench", "idle", "--seconds", "1"]):
+        ran = subprocess.run([alone, *words], capture_output=True, text=True, timeout=60, check=False)
+        assert (ran.returncode, ran.stdout) == (2, "")
+        assert ran.stderr.startswith(f"sluice: bench: {tmp_path}/sluice-bench: No such file or directory: the benches are a program ")
+        assert "'make install'" in ran.stderr and ran.stderr.count("\n") == 1
+
+
+def test_every_word_reaches_the_benches():
+    helped = bench("idle", "--help")
+    assert helped.returncode == 0 and "Usage: sluice bench idle [OPTIONS]" in helped.stdout
+    assert bench("--help").stdout.startswith("Measure this machine and the gateway on it\nUsage: sluice bench ")
+    assert bench().stderr.startswith("sluice: which bench command? There are link, echo, ")
+    assert bench("run", "x.toml").stderr.startswith("sluice: there is no command 'bench run'; there are link, echo, ")
 
 
 def test_a_pipe_has_each_line_when_it_is_said():

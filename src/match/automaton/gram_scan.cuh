@@ -34,7 +34,7 @@ __device__ __forceinline__ std::uint32_t fold4(std::uint32_t word) {
 
 // What else hears of each key that stands in a group's frame f, each time that it does. Nobody.
 // One that `counts` has bytes(active) and keys(active): of each step over bytes and of each turn of comparing, which
-// all lanes come to, whether this lane has anything to do in it (techniques/tally.cuh).
+// all lanes come to, whether this lane has anything to do in it (bench/techniques/tally.cuh).
 struct Unheard {
   static constexpr bool hears = false, counts = false;
   __device__ void operator()(unsigned /*f*/, std::uint32_t /*key*/) const {}

@@ -1,0 +1,17 @@
+// One figure of several short measurements: what runs cold is left away, and a bad moment of the machine is outvoted.
+#pragma once
+
+#include <functional>
+
+#include "base/error.h"
+#include "bench/rig.h"
+
+namespace sluice::cli::bench {
+
+inline constexpr unsigned rounds = 3;
+
+// The middle one of so many by bytes a second, after one more that counts for nothing; all together take `seconds`. The
+// first Error ends it.
+Expected<Outcome> in_rounds(double seconds, const std::function<Expected<Outcome>(double seconds)>& measure);
+
+}  // namespace sluice::cli::bench

@@ -1,0 +1,43 @@
+#include "bench/rounds.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace sluice::cli::bench {
+namespace {
+
+using testing::DoubleEq;
+using testing::Each;
+
+TEST(Rounds, give_the_middle_one_without_the_one_that_ran_cold) {
+  // The first two are the slowest.
+  const std::vector<std::uint64_t> bytes = {1, 2, 40, 30};
+  std::vector<double> lengths;
+  const auto outcome = in_rounds(12, [&](double seconds) -> Expected<Outcome> {
+    lengths.push_back(seconds);
+    Outcome one;
+    one.seconds = 1;
+    one.bytes = bytes.at(lengths.size() - 1);
+    return one;
+  });
+  ASSERT_TRUE(outcome);
+  EXPECT_EQ(outcome->bytes, 30U);
+  EXPECT_THAT(lengths, Each(DoubleEq(3)));
+}
+
+TEST(Rounds, end_with_the_first_error) {
+  for (const unsigned bad : {1U, 2U, 4U}) {
+    unsigned measured = 0;
+    const auto outcome = in_rounds(1, [&](double) -> Expected<Outcome> {
+      if (++measured == bad) return make_error("no");
+      return Outcome{.seconds = 1};
+    });
+    ASSERT_FALSE(outcome) << bad;
+    EXPECT_EQ(measured, bad);
+  }
+}
+
+}  // namespace
+}  // namespace sluice::cli::bench
