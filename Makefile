@@ -1,16 +1,15 @@
-# The thin front: everything real is in CMakeLists.txt and scripts/.
+# The thin front: everything real is in CMakeLists.txt, CMakePresets.json and scripts/.
 BUILD ?= build
-TYPE ?= RelWithDebInfo
 CMAKE_FLAGS ?=
 PREFIX ?= /usr/local
 
-.PHONY: all program benches build install deb test-deb demo test bench format lint bundle sanitize races fuzz setup clean help
+.PHONY: all program benches build install deb test-deb demo test bench format lint bundle sanitize races fuzz nightly setup clean help
 all: build
 
 help:
 	@sed -n 's/^## //p' $(MAKEFILE_LIST)
 
-configure = cmake -S . -B $(BUILD) -G Ninja -DCMAKE_BUILD_TYPE=$(TYPE) $$(scripts/cuda-flags) $(CMAKE_FLAGS)
+configure = cmake -B $(BUILD) $$(scripts/cuda-flags) $(CMAKE_FLAGS) --preset
 
 ## setup     install what building and testing need (Debian packages; nvcc from PyPI if there is none)
 setup:
@@ -19,7 +18,7 @@ setup:
 ## program   build/sluice alone, and what only that needs
 program:
 	@scripts/setup program
-	@test -e $(BUILD)/build.ninja || $(configure) -DSLUICE_TESTS=OFF
+	@test -e $(BUILD)/build.ninja || $(configure) program
 	@cmake --build $(BUILD) --target sluice
 	@ln -sf src/cli/sluice $(BUILD)/sluice
 
@@ -28,11 +27,11 @@ benches: program
 	@cmake --build $(BUILD) --target sluice-bench
 
 $(BUILD)/build.ninja: | setup
-	@$(configure) -DSLUICE_TESTS=ON
+	@$(configure) build
 
 ## build     build/sluice and the tests
 build: setup $(BUILD)/build.ninja
-	@! grep -qs '^SLUICE_TESTS:BOOL=OFF' $(BUILD)/CMakeCache.txt || $(configure) -DSLUICE_TESTS=ON
+	@! grep -qs '^SLUICE_TESTS:BOOL=OFF' $(BUILD)/CMakeCache.txt || $(configure) build
 	@cmake --build $(BUILD)
 	@test ! -e $(BUILD)/src/cli/sluice || ln -sf src/cli/sluice $(BUILD)/sluice
 
@@ -57,7 +56,7 @@ demo: program
 	@scripts/setup demo
 	@scripts/demo
 
-## test      all tests: unit, kernels on the host shim, namespaces with real hosts
+## test      all tests: unit, kernels on the host shim, the program, namespaces with real hosts
 test: build
 	@scripts/run-tests $(BUILD)
 
@@ -73,7 +72,7 @@ bundle: build
 format:
 	@git ls-files --cached --others --exclude-standard -- '*.cc' '*.h' '*.cu' '*.cuh' | xargs clang-format -i
 
-## lint      clang-format check and clang-tidy
+## lint      clang-format check, and clang-tidy over the whole tree (half an hour)
 lint: setup $(BUILD)/build.ninja
 	@scripts/lint $(BUILD)
 
@@ -88,6 +87,10 @@ races: setup
 ## fuzz      every libFuzzer target for a short while
 fuzz: setup
 	@scripts/fuzz
+
+## nightly   what CI has no time for: all of lint, every test under sanitizers, races, long fuzzing, the package, the benches
+nightly:
+	@scripts/nightly
 
 clean:
 	rm -rf build build-* bundle

@@ -18,12 +18,12 @@ FOLDER = pathlib.Path(__file__).parent
 
 @functools.cache
 def text_of(file):
-    """Of the file of tests with this name, whatever folder its path says."""
-    return (FOLDER / pathlib.Path(file).name).read_text(encoding="utf-8")
+    """Of a file of tests, by its path from the repository's root."""
+    return (FOLDER.parent / file).read_text(encoding="utf-8")
 
 
 def shares_hosts(file):
-    """Whether tests of this file share a fixture: one of its own, or `network` of conftest.py."""
+    """Whether tests of this file share a fixture: one of its own, or `network` of net/conftest.py."""
     return re.search(r"scope=.module.|^def test_\w+\([^)]*\bnetwork\b", text_of(file), re.M) is not None
 
 

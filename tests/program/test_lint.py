@@ -1,4 +1,4 @@
-"""`scripts/lint BUILD changed` has every header that changed looked at, by a .cc file that includes it in some way.
+"""`scripts/lint BUILD changed` looks at all that changed: a header by a .cc file that includes it in some way.
 
 It runs in a repository of its own, with stand-ins for clang-format, clang-tidy and scripts/setup.
 """
@@ -32,7 +32,7 @@ def lint(tmp_path):
                        stdout=subprocess.DEVNULL)
 
     stand_ins = {"bin/clang-format": "exit 0", "scripts/setup": "exit 0",
-                 "bin/clang-tidy": f'for file; do :; done; echo "$file" >> {tmp_path}/tidied'}
+                 "bin/clang-tidy": f'for file; do :; done; echo "$file" >> {tmp_path}/tidied; ! grep -q bad "$file"'}
     for name, text in {**FILES, ".clang-tidy": "", "build/compile_commands.json": ""}.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text, encoding="ascii")
@@ -45,14 +45,14 @@ def lint(tmp_path):
     git("add", "-A")
     git("commit", "-q", "-m", "first")
 
-    def run(*changed):
+    def run(*changed, text="// changed\n", status=0):
         for name in changed:
-            (tmp_path / name).write_text(FILES[name] + "// changed\n", encoding="ascii")
+            (tmp_path / name).write_text(FILES[name] + text, encoding="ascii")
         git("commit", "-q", "-a", "-m", "second")
         ran = subprocess.run([tmp_path / "scripts" / "lint", "build", "changed"], capture_output=True, text=True, timeout=60,
                              check=False, env={**os.environ, "PATH": f"{tmp_path}/bin:{os.environ['PATH']}",
                                                "LINT_SINCE": "HEAD~1"})
-        assert ran.returncode == 0, ran.stderr
+        assert ran.returncode == status, ran.stderr
         tidied = tmp_path / "tidied"
         return sorted(tidied.read_text(encoding="ascii").split()) if tidied.exists() else []
     return run
@@ -68,3 +68,7 @@ def lint(tmp_path):
 ])
 def test_a_changed_header_is_looked_at(lint, changed, tidied):
     assert lint(*changed) == tidied
+
+
+def test_what_clang_tidy_refuses_fails_after_all_have_been_looked_at(lint):
+    assert lint("src/base/file.cc", "src/cli/main.cc", text="// bad\n", status=1) == ["src/base/file.cc", "src/cli/main.cc"]
