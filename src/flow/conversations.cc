@@ -479,6 +479,10 @@ bool Conversations::decodes(http::Connection& connection, std::uint64_t bytes) {
   return sink_.decodes(table_.at(static_cast<Extra*>(connection.user)->flow), bytes);
 }
 
+void Conversations::decoded(http::Connection& connection, std::uint64_t bytes) {
+  sink_.decoded(table_.at(static_cast<Extra*>(connection.user)->flow), bytes);
+}
+
 void Conversations::limited(http::Connection& connection, http::Limit limit) {
   sink_.http_limited(table_.at(static_cast<Extra*>(connection.user)->flow), limit);
 }

@@ -75,8 +75,9 @@ class ConversationSink {
   // `released`: they have waited for what the packet brings; the first of a packet are its own.
   virtual bool http_goes_by(Flow& /*flow*/, bool /*released*/) { return false; }
   virtual void http(Flow& flow, Extra& extra, http::Event event, http::Transaction& transaction) = 0;
-  // http::TransactionSink::decodes().
+  // http::TransactionSink::decodes(), decoded().
   virtual bool decodes(Flow& /*flow*/, std::uint64_t /*bytes*/) { return true; }
+  virtual void decoded(Flow& /*flow*/, std::uint64_t /*bytes*/) {}
   // http::TransactionSink::limited(), stopped(). What is `set_aside` goes on as HTTP.
   virtual void http_limited(Flow& /*flow*/, http::Limit /*limit*/) {}
   virtual void http_stopped(Flow& flow, Extra& extra, http::StopReason reason) = 0;
@@ -184,6 +185,7 @@ class Conversations final : private FlowEnd, private StreamSink, private http::T
   void closed(Direction direction) override;
   void transaction(http::Connection& connection, http::Event event, http::Transaction& transaction) override;
   bool decodes(http::Connection& connection, std::uint64_t bytes) override;
+  void decoded(http::Connection& connection, std::uint64_t bytes) override;
   void stopped(http::Connection& connection, http::StopReason reason) override;
   void limited(http::Connection& connection, http::Limit limit) override;
   void restarted(Direction direction) override;

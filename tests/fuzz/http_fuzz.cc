@@ -3,6 +3,7 @@
 //
 // Input: a byte that says how the second run is cut, then parts: '<' or '>' (to the client, to the server) and two
 // bytes of length before the bytes. '!' instead: a gap of that length towards the client.
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -22,6 +23,14 @@ struct Part {
   std::size_t length;
 };
 
+// Whether a body's text depends on how its bytes were cut (content_decoder.h).
+bool depends_on_cuts(const Message& message) {
+  const std::string_view headers = message.headers_raw();
+  const auto is_br = [](char a, char b) { return (a | 32) == 'b' && (b | 32) == 'r'; };
+  return (message.decoding.broken || message.decoding.passed) &&
+         std::adjacent_find(headers.begin(), headers.end(), is_br) != headers.end();
+}
+
 // Everything that a rule could see, but for when bodies came.
 struct Summary final : TransactionSink {
   void transaction(Connection&, Event event, Transaction& transaction) override {
@@ -37,12 +46,15 @@ struct Summary final : TransactionSink {
     if (body) {
       return;
     }
+    const auto body_of = [](const Message& message) {
+      return depends_on_cuts(message) ? std::string_view{} : message.body_view();
+    };
     text += static_cast<char>('a' + static_cast<int>(event));
     for (const std::string_view piece :
          {request.line(), transaction.method(), transaction.uri_raw(), transaction.uri(), transaction.version(),
-          transaction.host(), request.headers(), request.headers_raw(), request.cookie(true), request.body_view(),
+          transaction.host(), request.headers(), request.headers_raw(), request.cookie(true), body_of(request),
           response.line(), transaction.status(), transaction.status_message(), response.headers(),
-          response.headers_raw(), response.cookie(false), response.body_view()}) {
+          response.headers_raw(), response.cookie(false), body_of(response)}) {
       text += piece;
       text += '|';
     }

@@ -47,6 +47,11 @@ class Parser::BodyAppender final : public ContentSink {
     parser_.free_decoding_ -= free;
     return free == made || parser_.sink_.decodes(connection_, made - free);
   }
+  void wasted(std::uint64_t made) override {
+    const std::uint64_t free = std::min(made, parser_.free_decoding_);
+    parser_.free_decoding_ -= free;
+    if (free != made) parser_.sink_.decoded(connection_, made - free);
+  }
   // How much of the body, which had `before` bytes, is as it was.
   std::size_t kept_of(std::size_t before) const { return began_again_ ? 0 : before; }
 
@@ -76,8 +81,8 @@ void Parser::begin_body(Connection& connection, Direction direction) {
     side.phase = request ? Phase::first_line : Phase::body_to_close;
   }
   if (side.phase != Phase::first_line) {
-    side.decoder.begin(pool_, framing.codings, request ? settings_.request_layers : settings_.response_layers,
-                       settings_.decoded_limit);
+    side.decoder.begin(pool_, framing.codings(), request ? settings_.request_layers : settings_.response_layers,
+                       settings_.decoded_limit, request ? settings_.request_body_limit : settings_.response_body_limit);
   }
 }
 

@@ -86,6 +86,8 @@ class TransactionSink {
   // A body's decoding takes more than what comes with its packet (Parser::begin_packet()), by what makes so many bytes.
   // False: the body is cut there.
   virtual bool decodes(Connection& /*connection*/, std::uint64_t /*bytes*/) { return true; }
+  // It has taken so much besides, before it could be asked for; the body is cut, or goes on.
+  virtual void decoded(Connection& /*connection*/, std::uint64_t /*bytes*/) {}
 
  protected:
   ~TransactionSink() = default;

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "flow/http/brotli_bodies_test.h"
 #include "flow/http/parser_trial_test.h"
 
 namespace sluice::flow::http {
@@ -27,6 +28,21 @@ TEST(HttpConnection, TheSinkIsAskedForDecodingBeyondWhatAPacketBrings) {
   const std::uint64_t made = 100'000 + ContentDecoder::member_worth;
   EXPECT_EQ(sink.asked_for, made - Parser::free_decoding - Parser::decoded_to * packet.size());
   parser.close(connection);
+}
+
+// Wherever its fields stand, the coding of the transfer is undone before those of the content.
+TEST(HttpConnection, CodingsOfTheTransferAreUndoneFirst) {
+  const std::string body = gzip(brotli_fox()),
+                    chunk = std::to_string(body.size() / 16) + "0123456789abcdef"[body.size() % 16];
+  ASSERT_LT(body.size(), 160U);
+  for (const std::string fields : {"Content-Encoding: br\r\nTransfer-Encoding: gzip, chunked\r\n",
+                                   "Transfer-Encoding: gzip, chunked\r\nContent-Encoding: br\r\n"}) {
+    const Sink sink =
+        parse({get, {down, "HTTP/1.1 200 ok\r\n" + fields + "\r\n" + chunk + "\r\n" + body + "\r\n0\r\n\r\n"}},
+              std::string::npos);
+    ASSERT_EQ(sink.exchanges.size(), 1U);
+    EXPECT_EQ(sink.exchanges[0].response_body, fox) << fields;
+  }
 }
 
 TEST(HttpConnection, Pipelined) {

@@ -6,12 +6,12 @@
 #include <cstring>
 #include <new>
 
+#include "flow/http/brotli_stream.h"
+#include "flow/http/gzip_header.h"
 #include "flow/http/text.h"
 
 namespace sluice::flow::http {
 namespace {
-
-constexpr std::uint8_t gzip_extra = 4, gzip_name = 8, gzip_comment = 16, gzip_crc = 2;  // RFC 1952 section 2.3.1
 
 voidpf take_for_zlib(voidpf pool, uInt items, uInt size) {
   return static_cast<BlockPool*>(pool)->take(std::size_t{items} * size);
@@ -25,75 +25,16 @@ bool is_deflating(std::string_view coding) {
          same_name(coding, "x-deflate");
 }
 
-// A gzip member's header, byte by byte.
-class GzipHeader {
- public:
-  enum class Step { more, done, not_gzip };
-  void begin() { *this = GzipHeader{}; }
-  // How many of these bytes, at the beginning, it does not depend on.
-  std::size_t skips(std::string_view bytes) const {
-    if (part_ != Part::name && part_ != Part::comment) return 0;
-    return std::min(bytes.find('\0'), bytes.size());
-  }
-  Step step(std::uint8_t byte) {
-    switch (part_) {
-      case Part::fixed:
-        return fixed(byte);
-      case Part::extra_length:
-        left_ |= static_cast<unsigned>(byte) << (8 * count_);
-        if (++count_ == 2) {
-          part_ = Part::extra;
-          return left_ == 0 ? after_extra() : Step::more;
-        }
-        return Step::more;
-      case Part::extra:
-        return --left_ == 0 ? after_extra() : Step::more;
-      case Part::name:
-        return byte == 0 ? after_name() : Step::more;
-      case Part::comment:
-        return byte == 0 ? after_comment() : Step::more;
-      case Part::crc:
-        return ++count_ == 2 ? Step::done : Step::more;
-    }
-    return Step::not_gzip;
-  }
+constexpr std::size_t zlib_header_size = 2;
 
- private:
-  enum class Part : std::uint8_t { fixed, extra_length, extra, name, comment, crc };
-  Step fixed(std::uint8_t byte) {
-    if ((count_ == 0 && byte != 0x1f) || (count_ == 1 && byte != 0x8b) || (count_ == 2 && byte != 8)) {
-      return Step::not_gzip;
-    }
-    flags_ = count_ == 3 ? byte : flags_;
-    if (++count_ < 10) {
-      return Step::more;
-    }
-    count_ = 0;
-    if ((flags_ & gzip_extra) != 0) {
-      part_ = Part::extra_length;
-      return Step::more;
-    }
-    return after_extra();
+bool zlib_header(std::string_view bytes) {
+  if (bytes.size() < zlib_header_size) {
+    return false;
   }
-  Step after_extra() {
-    part_ = Part::name;
-    return (flags_ & gzip_name) != 0 ? Step::more : after_name();
-  }
-  Step after_name() {
-    part_ = Part::comment;
-    return (flags_ & gzip_comment) != 0 ? Step::more : after_comment();
-  }
-  Step after_comment() {
-    part_ = Part::crc;
-    count_ = 0;
-    return (flags_ & gzip_crc) != 0 ? Step::more : Step::done;
-  }
-
-  Part part_ = Part::fixed;
-  std::uint8_t flags_ = 0;
-  unsigned count_ = 0;
-  unsigned left_ = 0;
-};
+  const auto method = static_cast<unsigned char>(bytes[0]);
+  const auto flags = static_cast<unsigned char>(bytes[1]);
+  return (method & 15U) == 8 && method >> 4 <= 7 && (method * 256U + flags) % 31 == 0 && (flags & 0x20U) == 0;
+}
 
 }  // namespace
 
@@ -101,10 +42,11 @@ struct ContentDecoder::Layer {
   // Failed: an error while it is open.
   enum class State : std::uint8_t { undecided, gzip_header, data, trailer, pass, done, failed };
   // In the order in which they are tried.
-  enum class Reading : std::uint8_t { none, zlib, raw, pass };
+  enum class Reading : std::uint8_t { none, zlib, raw, brotli, pass };
   State state = State::undecided;
   Reading reading = Reading::none;
   bool open = true;  // it may yet be something else
+  bool declared_brotli = false;
   bool gzip = false;
   bool ready = false;  // `stream` is initialised
   unsigned trailer_left = 0;
@@ -115,6 +57,7 @@ struct ContentDecoder::Layer {
   std::size_t head_size = 0;
   std::array<char, probe> head;
   z_stream stream{};
+  BrotliStream brotli;
 
   std::string_view head_view() const { return {head.data(), head_size}; }
   // As before its first byte.
@@ -127,39 +70,59 @@ struct ContentDecoder::Layer {
     header.begin();
     out = head_size = 0;
   }
+  // What it is read as behind an error in `reading`.
+  Reading next_reading() const {
+    switch (reading) {
+      case Reading::none:
+        return declared_brotli ? Reading::brotli : zlib_header(head_view()) ? Reading::zlib : Reading::raw;
+      case Reading::zlib:
+        return Reading::raw;
+      default:
+        return Reading::pass;
+    }
+  }
+  void release() {
+    if (ready) inflateEnd(&stream);
+    ready = false;
+    brotli.end();
+  }
 };
 
-unsigned ContentDecoder::codings(std::string_view encodings) {
-  unsigned count = 0;
-  while (!encodings.empty()) {
-    const std::size_t comma = encodings.find(',');
-    count += is_deflating(trim(encodings.substr(0, comma))) ? 1 : 0;
-    encodings = comma == std::string_view::npos ? std::string_view{} : encodings.substr(comma + 1);
+void Codings::add(std::string_view list, bool transfer) {
+  while (!list.empty()) {
+    const std::size_t comma = list.find(',');
+    const std::string_view coding = trim(list.substr(0, comma));
+    const bool is_brotli = !transfer && same_name(coding, "br");
+    if (is_brotli || is_deflating(coding)) {
+      ++count;
+      brotli = static_cast<std::uint8_t>(brotli << 1 | (is_brotli ? 1 : 0));
+    }
+    list = comma == std::string_view::npos ? std::string_view{} : list.substr(comma + 1);
   }
-  return count;
 }
 
-void ContentDecoder::begin(BlockPool& pool, unsigned declared, unsigned layers, std::uint64_t limit) {
+void ContentDecoder::begin(BlockPool& pool, Codings declared, unsigned layers, std::uint64_t limit,
+                           std::uint64_t wanted) {
   clear(pool);
   stopped_ = false;
   limit_ = limit;
+  wanted_ = wanted;
   const unsigned most = std::min(layers, max_layers);
-  flags_.too_many = declared > most;
-  for (unsigned i = 0; i < std::min(declared, most); ++i) {
+  flags_.too_many = declared.count > most;
+  for (unsigned i = 0; i < std::min(declared.count, most); ++i) {
     std::uint8_t* const block = pool.take(sizeof(Layer));
     if (block == nullptr) {
       flags_.no_memory = true;
       return;
     }
-    layer_[layers_++] = new (block) Layer;
+    layer_[layers_] = new (block) Layer;
+    layer_[layers_++]->declared_brotli = (declared.brotli >> i & 1) != 0;
   }
 }
 
 void ContentDecoder::clear(BlockPool& pool) {
   for (unsigned i = 0; i < layers_; ++i) {
-    if (layer_[i]->ready) {
-      inflateEnd(&layer_[i]->stream);
-    }
+    layer_[i]->release();
     pool.give(layer_[i]);
     layer_[i] = nullptr;
   }
@@ -169,6 +132,14 @@ void ContentDecoder::clear(BlockPool& pool) {
 
 void ContentDecoder::decode(BlockPool& pool, std::string_view bytes, ContentSink& sink) {
   feed(pool, 0, bytes, sink);
+  release_ended();
+}
+
+// Of a long body what is behind the first bytes takes no memory.
+void ContentDecoder::release_ended() {
+  for (unsigned i = 0; i < layers_; ++i) {
+    if (stopped_ || layer_[i]->state == Layer::State::done) layer_[i]->release();
+  }
 }
 
 bool ContentDecoder::affords(ContentSink& sink, std::uint64_t made) {
@@ -208,20 +179,18 @@ bool ContentDecoder::begin_inflate(BlockPool& pool, Layer& layer) {
   return layer.ready;
 }
 
-namespace {
-
-constexpr std::size_t zlib_header_size = 2;
-
-bool zlib_header(std::string_view bytes) {
-  if (bytes.size() < zlib_header_size) {
-    return false;
+bool ContentDecoder::begin_reading(BlockPool& pool, Layer& layer) {
+  switch (layer.reading) {
+    case Layer::Reading::pass:
+      return false;
+    case Layer::Reading::brotli:
+      if (layer.brotli.begin(pool, wanted_)) return true;
+      layer.flags.no_memory = true;
+      return false;
+    default:
+      return begin_inflate(pool, layer);
   }
-  const auto method = static_cast<unsigned char>(bytes[0]);
-  const auto flags = static_cast<unsigned char>(bytes[1]);
-  return (method & 15U) == 8 && method >> 4 <= 7 && (method * 256U + flags) % 31 == 0 && (flags & 0x20U) == 0;
 }
-
-}  // namespace
 
 // More of a layer's first bytes, which are kept to be read otherwise.
 void ContentDecoder::probe_on(BlockPool& pool, unsigned number, std::string_view bytes, ContentSink& sink) {
@@ -231,6 +200,8 @@ void ContentDecoder::probe_on(BlockPool& pool, unsigned number, std::string_view
   layer.head_size += bytes.size();
   if (layer.state != Layer::State::undecided) {
     run(pool, number, bytes, sink);
+  } else if (layer.declared_brotli) {
+    read_otherwise(pool, number, sink);
   } else if (const std::string_view head = layer.head_view(); head.starts_with(magic)) {
     layer.open = false;
     layer.gzip = true;
@@ -254,12 +225,11 @@ void ContentDecoder::read_otherwise(BlockPool& pool, unsigned number, ContentSin
   if (layer.out != 0) sink.again();
   layer.out = 0;
   layer.trailer_left = 0;
-  const bool skips_zlib = layer.reading == Reading::none && !zlib_header(layer.head_view());
-  layer.reading = static_cast<Reading>(static_cast<unsigned>(layer.reading) + (skips_zlib ? 2 : 1));
-  const bool inflates = layer.reading != Reading::pass && begin_inflate(pool, layer);
-  layer.state = inflates ? Layer::State::data : Layer::State::pass;
-  layer.flags.passed = !inflates;
-  layer.open = inflates;
+  layer.reading = layer.next_reading();
+  const bool decodes = begin_reading(pool, layer);
+  layer.state = decodes ? Layer::State::data : Layer::State::pass;
+  layer.flags.passed = !decodes;
+  layer.open = decodes;
   run(pool, number, layer.head_view().substr(layer.reading == Reading::zlib ? zlib_header_size : 0), sink);
 }
 
@@ -282,6 +252,10 @@ void ContentDecoder::run(BlockPool& pool, unsigned number, std::string_view byte
         break;
       }
       case Layer::State::data: {
+        if (layer.reading == Layer::Reading::brotli) {
+          unbrotli(pool, number, bytes, sink);
+          break;
+        }
         layer.stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
         layer.stream.avail_in = static_cast<uInt>(bytes.size());
         inflate(pool, number, sink);
@@ -352,6 +326,64 @@ void ContentDecoder::inflate(BlockPool& pool, unsigned number, ContentSink& sink
     }
   }
   layer.stream.avail_in = 0;
+}
+
+// Takes what there is of `bytes`, until it is used up, or the layer ends or fails.
+void ContentDecoder::unbrotli(BlockPool& pool, unsigned number, std::string_view& bytes, ContentSink& sink) {
+  Layer& layer = *layer_[number];
+  while (!bytes.empty() && !stopped_ && layer.state == Layer::State::data) {
+    if (!affords(sink, std::min(bytes.size(), BrotliStream::slice))) return;  // nothing, where nothing is left
+    const BrotliStream::Result result = layer.brotli.take(bytes);
+    const bool goes_on = give_made(pool, number, sink);
+    while (!layer.brotli.made().empty()) continue;
+    if (const std::uint64_t wasted = layer.brotli.cost(); wasted != 0) sink.wasted(wasted);
+    if (!goes_on) return;
+    switch (result) {
+      case BrotliStream::Result::more:
+        if (layer.brotli.is_done()) {
+          layer.open = false;
+          layer.state = Layer::State::done;
+        }
+        break;
+      case BrotliStream::Result::broken:
+        layer.state = layer.open ? Layer::State::failed : Layer::State::done;
+        layer.flags.broken = layer.flags.unread = !layer.open;
+        bytes = {};
+        break;
+      case BrotliStream::Result::no_memory:
+        layer.open = false;
+        layer.state = Layer::State::done;
+        layer.flags.no_memory = true;
+        bytes = {};
+        break;
+    }
+  }
+}
+
+// What a layer of Brotli has made to the next one. False: that was too much.
+bool ContentDecoder::give_made(BlockPool& pool, unsigned number, ContentSink& sink) {
+  Layer& layer = *layer_[number];
+  std::uint64_t most = limit_ == 0 ? ~std::uint64_t{0} : limit_;
+  if (layer.brotli.most() != 0) most = std::min(most, layer.brotli.most());
+  while (true) {
+    const std::string_view made = layer.brotli.made();
+    if (const std::uint64_t cost = layer.brotli.cost(); !affords(sink, cost)) {
+      sink.wasted(cost);
+      return false;
+    }
+    if (made.empty()) return true;
+    const std::string_view given = made.substr(0, most - layer.out);
+    layer.out += given.size();
+    layer.open = layer.open && layer.out <= probe_makes;
+    feed(pool, number + 1, given, sink);
+    if (stopped_) return false;
+    if (layer.out == most) {
+      layer.flags.bomb = true;
+      layer.open = false;
+      layer.state = Layer::State::done;
+      return false;
+    }
+  }
 }
 
 void ContentDecoder::finish(BlockPool& pool, ContentSink& sink) {

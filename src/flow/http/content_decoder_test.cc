@@ -41,18 +41,24 @@ struct Text final : ContentSink {
   std::uint64_t cost = 0, affordable = ~std::uint64_t{0};
 };
 
+Codings declared(std::string_view encodings) {
+  Codings codings;
+  codings.add(encodings, false);
+  return codings;
+}
+
 struct Decoded {
   std::string text;
   DecodeFlags flags;
 };
 
 Decoded decode(std::string_view encodings, std::string_view body, std::size_t piece, unsigned layers = 3,
-               std::uint64_t limit = 0, std::uint64_t affordable = ~std::uint64_t{0}) {
+               std::uint64_t limit = 0, std::uint64_t affordable = ~std::uint64_t{0}, std::uint64_t wanted = 0) {
   static BlockPool pool(4U << 20);
   ContentDecoder decoder;
   Text text;
   text.affordable = affordable;
-  decoder.begin(pool, ContentDecoder::codings(encodings), layers, limit);
+  decoder.begin(pool, declared(encodings), layers, limit, wanted);
   if (!decoder.active()) {
     return {std::string(body), decoder.flags()};
   }
@@ -139,7 +145,7 @@ TEST(ContentDecoder, NothingWaitsForTheEnd) {
       BlockPool pool(1U << 20);
       ContentDecoder decoder;
       Text shown;
-      decoder.begin(pool, ContentDecoder::codings(encodings), 2, 0);
+      decoder.begin(pool, declared(encodings), 2, 0, 0);
       for (std::size_t at = 0; at < body.size(); at += piece) {
         decoder.decode(pool, std::string_view(body).substr(at, piece), shown);
       }
@@ -167,7 +173,7 @@ TEST(ContentDecoder, BytesThatShowToBeSomethingElseAreReadAgain) {
       BlockPool pool(1U << 20);
       ContentDecoder decoder;
       Text shown;
-      decoder.begin(pool, 1, 1, 0);
+      decoder.begin(pool, declared("deflate"), 1, 0, 0);
       for (std::size_t at = 0; at < c.body.size(); at += piece) {
         decoder.decode(pool, std::string_view(c.body).substr(at, piece), shown);
       }
@@ -270,7 +276,7 @@ TEST(ContentDecoder, TheSinkMayEndIt) {
   ContentDecoder decoder;
   Text text;
   text.most = 10;
-  decoder.begin(pool, 1, 1, 0);
+  decoder.begin(pool, declared("gzip"), 1, 0, 0);
   decoder.decode(pool, gzip(std::string(1U << 20, 'a')), text);
   EXPECT_LE(text.all.size(), 16'384U);
   decoder.clear(pool);
@@ -280,7 +286,7 @@ TEST(ContentDecoder, WithoutMemoryTheBytesPass) {
   BlockPool pool(1);
   std::uint8_t* const rest = pool.take(BlockPool::largest);
   ContentDecoder decoder;
-  decoder.begin(pool, 1, 1, 0);
+  decoder.begin(pool, declared("gzip"), 1, 0, 0);
   EXPECT_TRUE(decoder.flags().no_memory);
   EXPECT_FALSE(decoder.active());
   pool.give(rest);

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <charconv>
 
-#include "flow/http/content_decoder.h"
 #include "flow/http/text.h"
 
 namespace sluice::flow::http {
@@ -55,9 +54,9 @@ void Framing::field(std::string_view name, std::string_view value, bool folded) 
               !is_exactly(without_blanks(value), "chunked");
     has_transfer = true;
     chunked = chunked || has_word(value, "chunked");
-    codings += ContentDecoder::codings(value);
+    transfer_codings.add(value, true);
   } else if (same_name(plain, "content-encoding")) {
-    codings += ContentDecoder::codings(value);
+    content_codings.add(value, false);
   } else if (same_name(plain, content_length)) {
     const Length next = length_in(trim(value));
     unclear = unclear || folded || !is_exactly(name, content_length) || next.number > largest_length ||
@@ -71,6 +70,11 @@ void Framing::field(std::string_view name, std::string_view value, bool folded) 
     length_invalid = !next.plain;
     length = next.number;
   }
+}
+
+Codings Framing::codings() const {
+  return {content_codings.count + transfer_codings.count,
+          static_cast<std::uint8_t>(content_codings.brotli << std::min(transfer_codings.count, 8U))};
 }
 
 void Framing::fold(std::string_view line) {

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "flow/http/content_decoder.h"
+
 namespace sluice::flow::http {
 
 struct Framing {
@@ -21,16 +23,19 @@ struct Framing {
     return (has_length || has_transfer) && (other_lines || (crlf_lines && bare_lines));
   }
 
+  // Those of the content, and those of the transfer, which are undone first.
+  Codings codings() const;
+
   bool chunked = false;       // Transfer-Encoding has "chunked" in it, in any of its fields
   bool has_transfer = false;  // there is a Transfer-Encoding
   bool unclear = false;       // it is not just "chunked", or a length not just a number, or a name not just a name
   bool other_lines = false;   // some are no fields, or have a name that is no token
   bool crlf_lines = false, bare_lines = false;
-  bool has_length = false;       // there is a Content-Length; the first one counts
-  bool sized = false;            // it has a number
-  bool length_invalid = false;   // it is not just a number
-  bool length_conflict = false;  // there are several that differ
-  unsigned codings = 0;          // of all Content-Encoding and Transfer-Encoding, those that can be undone
+  bool has_length = false;                    // there is a Content-Length; the first one counts
+  bool sized = false;                         // it has a number
+  bool length_invalid = false;                // it is not just a number
+  bool length_conflict = false;               // there are several that differ
+  Codings content_codings, transfer_codings;  // of all fields
   std::uint64_t length = 0;
 };
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/random_seed.h"
+#include "flow/http/brotli_stream.h"
 #include "flow/http/connection.h"
 
 namespace sluice::flow::http {
@@ -32,12 +33,14 @@ Parser::Parser(const Settings& settings, BlockPool& pool, std::uint32_t connecti
   merged_.resize(settings_.max_headers);
   first_of_name_.resize(std::bit_ceil(2 * merged_.size() + 1));
   // What a packet may ask for at once is the next block of a body, one of its bytes as they came, and what undoes two
-  // codings: with the default limits less than 512 KiB, a sixteenth of 8 MiB. In what is free there is a whole block
-  // for a body, too, for the pool may be in small pieces; unless that is more than a quarter of it.
+  // codings: with the default limits, and without br, less than 512 KiB, a sixteenth of 8 MiB. In what is free there is
+  // a whole block for br's window, too, which is larger than a body's, for the pool may be in small pieces; unless that
+  // is more than a quarter of it.
   reserve_ = pool_.capacity() / 16;
   const std::uint32_t body = std::max(settings_.request_body_limit, settings_.response_body_limit);
   const bool is_unlimited = settings_.request_body_limit == 0 || settings_.response_body_limit == 0;
-  const std::size_t block = is_unlimited ? BlockPool::largest : BlockPool::block_size(body);
+  const std::size_t block =
+      is_unlimited ? BlockPool::largest : std::max(BlockPool::block_size(body), BrotliStream::window_block(body));
   reserved_block_ = std::min({block, BlockPool::largest, std::bit_floor(pool_.capacity() / 4)});
   for (Connection& connection : connections_) {
     connection.order.next = free_connections_;

@@ -227,6 +227,7 @@ class Inspection final : private flow::ConversationSink {
   void http(flow::Flow& flow, flow::Extra& extra, flow::http::Event event,
             flow::http::Transaction& transaction) override;
   bool decodes(flow::Flow& flow, std::uint64_t bytes) override;
+  void decoded(flow::Flow& flow, std::uint64_t bytes) override;
   void http_limited(flow::Flow& flow, flow::http::Limit limit) override;
   void http_stopped(flow::Flow&, flow::Extra&, flow::http::StopReason) override { tell_held(); }
   void flow_ended(flow::Flow& flow, flow::Extra* extra, flow::FlowEndReason reason) override;

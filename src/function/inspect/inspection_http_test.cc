@@ -6,6 +6,7 @@
 #include <random>
 #include <set>
 
+#include "flow/http/brotli_bodies_test.h"
 #include "flow/http/packed_test.h"
 #include "function/inspect/inspection_http_trial_test.h"
 
@@ -28,6 +29,18 @@ TEST_F(InspectionHttpTest, names_of_headers_stand_in_the_order_of_the_lines) {
   EXPECT_THAT(alerts(), ElementsAre(1));
   response("HTTP/1.1 200 ok\r\nSet-Cookie: e=1\r\nCookie: f=2\r\nContent-Length: 0\r\n\r\n");
   EXPECT_THAT(alerts(), ElementsAre(2));
+}
+
+TEST_F(InspectionHttpTest, bodies_in_br_are_looked_at_decoded) {
+  use("alert http any any -> any any (file_data; content:\"item 413\"; sid:1;)\n"
+      "alert http any any -> any any (flow:to_server; http.request_body; content:\"lazy dog\"; sid:2;)\n");
+  const std::string fox = flow::http::test::brotli_fox();
+  post("POST / HTTP/1.1\r\nHost: x\r\nContent-Encoding: br\r\nContent-Length: " + std::to_string(fox.size()) +
+       "\r\n\r\n" + fox);
+  EXPECT_THAT(alerts(), ElementsAre(2));
+  response("HTTP/1.1 200 ok\r\nContent-Encoding: br\r\n\r\n" +
+           flow::http::test::from_hex(flow::http::test::list_page_hex));
+  EXPECT_THAT(alerts(), ElementsAre(1));
 }
 
 // The payload is what was sent, whatever is decoded of it besides.

@@ -4,6 +4,7 @@
 #include <rte_cycles.h>
 #include <zlib.h>
 
+#include "flow/http/brotli_bodies_test.h"
 #include "function/inspect/inspection_http_trial_test.h"
 
 namespace sluice::function {
@@ -81,6 +82,24 @@ TEST_F(InspectionHttpTest, decoding_far_more_than_a_frame_brings_counts_as_time_
       EXPECT_EQ(inspection_->conversations().http_counters().transactions, 1U);
     }
   }
+}
+
+// br is decoded a window at a time. What that was too much for its frame, those behind it have less.
+TEST_F(InspectionHttpTest, a_bomb_in_br_is_paid_for_by_its_batch) {
+  constexpr std::uint64_t kilobyte = 4 * 1024;  // in ticks
+  use("alert http any any -> any any (file_data; content:\"evil\"; sid:1;)\n");
+  inspection_->set_most_decoding(100 * kilobyte);
+  const std::string bomb = flow::http::test::brotli_stored(flow::http::test::brotli_bomb());
+  std::string all;
+  for (int i = 0; i < 5; ++i) {
+    request();
+    all += "HTTP/1.1 200 ok\r\nContent-Encoding: br, br\r\nContent-Length: " + std::to_string(bomb.size()) +
+           "\r\n\r\n" + bomb;
+  }
+  inspection_->begin(1000 * kilobyte);
+  response(all);
+  EXPECT_GE(inspection_->spent(), 200 * kilobyte);
+  EXPECT_LE(inspection_->spent(), 300 * kilobyte);
 }
 
 // Traffic without candidates is not concerned by the time that confirming may take.
