@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/prefetch.h"
+#include "crypto/algorithm.h"
 #include "crypto/ipsec_mb.h"
 #include "crypto/secret.h"
 #include "packet/checksum.h"
@@ -28,7 +29,15 @@ struct Extra {
   Verdict* verdict;
 };
 
-// Jobs in counter mode of one direction and key length: the library does a group in one call.
+// By what a group's jobs are enciphered, as their keys' rounds say it.
+enum class Width : std::uint8_t { aes_128, aes_192, aes_256, none };
+constexpr std::size_t widths = 4;
+
+constexpr Width width_of(const Key& key) {
+  return key.rounds == 0 ? Width::none : static_cast<Width>((key.rounds - 10) / 2);
+}
+
+// Jobs with HMAC-SHA1 of one direction and width: the library does a group in one call.
 struct Group {
   IMB_JOB jobs[group_size] = {};
   Extra extra[group_size] = {};
@@ -73,15 +82,15 @@ std::uint8_t* bytes_of(const Job& job) {
 struct Cpu::State {
   Manager manager;
   IMB_ARCH instruction_set = IMB_ARCH_NONE;
-  Group groups[2][2];  // [opens][256 bits]
+  Group groups[2][widths];  // [opens][Width]
   gcm_context_data gcm = {};
 
   void add(Group& group, const Key& key, const Job& job, Verdict& verdict);
-  void encipher(Group& group, IMB_KEY_SIZE_BYTES key_size);
+  void encipher(Group& group, Width width);
   void authenticate(Group& group);
-  void seal(Group& group, IMB_KEY_SIZE_BYTES key_size);
-  void open(Group& group, IMB_KEY_SIZE_BYTES key_size);
-  void finish(bool opens, bool wide);
+  void seal(Group& group, Width width);
+  void open(Group& group, Width width);
+  void finish(bool opens, Width width);
   void run_gcm(const KeyTable& keys, const Key& key, const Job& job, Verdict& verdict);
   template <bool wide>
   void seal_gcm(const gcm_key_data& expanded, const Job& job, const std::uint8_t* iv);
@@ -91,7 +100,7 @@ struct Cpu::State {
   void begin_gcm(const gcm_key_data& expanded, const Job& job, const std::uint8_t* iv);
 };
 
-// -- counter mode and HMAC-SHA1
+// -- HMAC-SHA1, with AES in counter mode or none
 // --------------------------------------------------------------------------------------------
 
 void Cpu::State::add(Group& group, const Key& key, const Job& job, Verdict& verdict) {
@@ -121,7 +130,10 @@ void Cpu::State::add(Group& group, const Key& key, const Job& job, Verdict& verd
   mb.u.HMAC._hashed_auth_key_xor_opad = reinterpret_cast<const std::uint8_t*>(key.hmac_outer);
 }
 
-void Cpu::State::encipher(Group& group, IMB_KEY_SIZE_BYTES key_size) {
+void Cpu::State::encipher(Group& group, Width width) {
+  if (width == Width::none) return;
+  constexpr IMB_KEY_SIZE_BYTES sizes[] = {IMB_KEY_128_BYTES, IMB_KEY_192_BYTES, IMB_KEY_256_BYTES};
+  const IMB_KEY_SIZE_BYTES key_size = sizes[static_cast<std::size_t>(width)];
   IMB_SUBMIT_CIPHER_BURST_NOCHECK(manager.get(), group.jobs, group.count, IMB_CIPHER_CNTR, IMB_DIR_ENCRYPT, key_size);
 }
 
@@ -141,8 +153,8 @@ void Cpu::State::authenticate(Group& group) {
   }
 }
 
-void Cpu::State::seal(Group& group, IMB_KEY_SIZE_BYTES key_size) {
-  encipher(group, key_size);
+void Cpu::State::seal(Group& group, Width width) {
+  encipher(group, width);
   authenticate(group);
   for (unsigned i = 0; i < group.count; ++i) {
     const Extra& extra = group.extra[i];
@@ -151,7 +163,7 @@ void Cpu::State::seal(Group& group, IMB_KEY_SIZE_BYTES key_size) {
   }
 }
 
-void Cpu::State::open(Group& group, IMB_KEY_SIZE_BYTES key_size) {
+void Cpu::State::open(Group& group, Width width) {
   authenticate(group);
   for (unsigned i = 0; i < group.count; ++i) {
     const Extra& extra = group.extra[i];
@@ -161,19 +173,18 @@ void Cpu::State::open(Group& group, IMB_KEY_SIZE_BYTES key_size) {
       group.jobs[i].msg_len_to_cipher_in_bytes = 0;
     }
   }
-  encipher(group, key_size);
+  encipher(group, width);
 }
 
-void Cpu::State::finish(bool opens, bool wide) {
-  Group& group = groups[opens][wide];
+void Cpu::State::finish(bool opens, Width width) {
+  Group& group = groups[opens][static_cast<std::size_t>(width)];
   if (group.count == 0) {
     return;
   }
-  const IMB_KEY_SIZE_BYTES key_size = wide ? IMB_KEY_256_BYTES : IMB_KEY_128_BYTES;
   if (opens) {
-    open(group, key_size);
+    open(group, width);
   } else {
-    seal(group, key_size);
+    seal(group, width);
   }
   group.count = 0;
 }
@@ -251,6 +262,12 @@ void Cpu::State::run_gcm(const KeyTable& keys, const Key& key, const Job& job, V
 
 // --------------------------------------------------------------------------------------------------------------------------
 
+const Side& cpu_side() {
+  static constexpr Side side = {
+      .name = "intel-ipsec-mb", .priority = 0, .can = [](const Algorithm&, std::size_t) { return true; }};
+  return side;
+}
+
 Expected<Cpu> Cpu::make() {
   auto chosen = make_manager();
   if (!chosen) {
@@ -317,16 +334,16 @@ void Cpu::run(const KeyTable& keys, std::span<const Job> jobs, std::span<Verdict
       continue;
     }
     const bool opens = (job.flags & job_opens) != 0;
-    const bool wide = key.rounds == 14;
-    Group& group = state_->groups[opens][wide];
+    const Width width = width_of(key);
+    Group& group = state_->groups[opens][static_cast<std::size_t>(width)];
     state_->add(group, key, job, verdicts[i]);
     if (group.count == group_size) {
-      state_->finish(opens, wide);
+      state_->finish(opens, width);
     }
   }
   for (const bool opens : {false, true}) {
-    for (const bool wide : {false, true}) {
-      state_->finish(opens, wide);
+    for (std::size_t width = 0; width < widths; ++width) {
+      state_->finish(opens, static_cast<Width>(width));
     }
   }
   sum_after(keys, jobs, sums);

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "crypto/algorithm.h"
 #include "crypto/gpu_crypto.h"
 #include "crypto/gpu_jobs.cuh"
 #include "crypto/secret.h"
@@ -113,7 +114,7 @@ class CudaCrypto final : public GpuCrypto {
       if (auto ok = records.read.create(); !ok) return ok;
     }
     if (auto ok = make_staging(); !ok) return ok;
-    follower_ = table_.follow();
+    follower_ = table_.follow(gpu_side());
     while (!up_to_date()) {
       if (auto ok = sync(gpu_.stream(0)); !ok) return ok;
       SLUICE_CUDA_TRY(cudaStreamSynchronize(static_cast<cudaStream_t>(gpu_.stream(0).raw())));

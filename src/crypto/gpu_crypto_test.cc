@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "../tests/support/gpu.h"
+#include "crypto/algorithm.h"
 #include "crypto/cpu.h"
 #include "crypto/known_answers.h"
 
@@ -251,7 +252,7 @@ class GpuCryptoTest : public testing::Test {
 TEST_F(GpuCryptoTest, known_answers_come_out) {
   for (const GpuPath path : {GpuPath::direct, GpuPath::copy}) {
     for (const bool opens : {false, true}) {
-      auto batch = KnownAnswerBatch::make(opens);
+      auto batch = KnownAnswerBatch::make(opens, &gpu_side());
       ASSERT_TRUE(batch) << batch.error().message;
       const std::size_t count = batch->jobs().size(), length = batch->packet(0).size();
       auto crypto = GpuCrypto::create(*gpu_, const_cast<KeyTable&>(batch->keys()), {.path = path});
@@ -265,7 +266,7 @@ TEST_F(GpuCryptoTest, known_answers_come_out) {
       wait(gpu_->stream(0));
       for (std::size_t i = 0; i < count; ++i) {
         std::copy_n(memory_ + i * length, length, batch->packet(i).data());
-        EXPECT_TRUE(batch->right(i, verdicts_[i])) << known_answers()[i].name << (opens ? " opened" : " sealed");
+        EXPECT_TRUE(batch->right(i, verdicts_[i])) << batch->name(i) << (opens ? " opened" : " sealed");
       }
     }
   }
@@ -477,9 +478,9 @@ TEST(KeyChanges, a_slot_comes_once_as_it_is_now) {
   KeyTable keys = KeyTable::make(8, true).value();
   std::mt19937 random(1);
   install_random(keys, random);
-  const unsigned one = keys.follow();
+  const unsigned one = keys.follow(gpu_side());
   install_random(keys, random);
-  const unsigned two = keys.follow();
+  const unsigned two = keys.follow(gpu_side());
   keys.release(0);
   std::vector<KeyRecord> records(8);
   EXPECT_TRUE(keys.has_changes(one) && keys.has_changes(two));

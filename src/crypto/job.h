@@ -7,6 +7,7 @@
 //
 // What is authenticated, `suffix` being four bytes that are not in the frame, or not in this place:
 //   aes_ctr_hmac_sha1  clear || enciphered (the ciphertext) || suffix; the tag is the digest's first bytes
+//   null_hmac_sha1     as aes_ctr_hmac_sha1; "enciphered" stays as it is
 //   aes_gcm            clear || suffix as additional data, and the ciphertext
 // The suffix is there if job_has_suffix is set.
 //

@@ -10,10 +10,12 @@
 
 namespace sluice::crypto {
 
+// A registered Algorithm's number (crypto/algorithm.h), as keys carry it to every device.
 enum class Cipher : std::uint8_t {
   none,               // an empty slot
   aes_ctr_hmac_sha1,  // AES in counter mode, then HMAC-SHA1 over the ciphertext (RFC 3711, 6188)
   aes_gcm,            // RFC 7714
+  null_hmac_sha1,     // HMAC-SHA1 alone, the text in clear (RFC 2410, 2404)
 };
 std::string_view cipher_name(Cipher cipher);
 
@@ -29,10 +31,14 @@ struct alignas(64) Key {
   std::uint32_t hmac_inner[5];         // aes_ctr_hmac_sha1: SHA-1's state after the block of key XOR ipad
   std::uint32_t hmac_outer[5];         // the same of key XOR opad
   Cipher cipher;
-  std::uint8_t rounds;      // 10 or 14
+  std::uint8_t rounds;      // of AES: 10, 12 or 14; 0: no AES
   std::uint8_t tag_length;  // bytes: 4, 10 or 20 of HMAC-SHA1 (anything from 1 to 20), 16 of GCM
 };
 static_assert(sizeof(Key) == 320 && std::is_trivially_copyable_v<Key>);
+// Of the cipher's key, in bytes.
+constexpr std::size_t key_length(const Key& key) {
+  return key.rounds == 0 ? 0 : std::size_t{4} * (key.rounds - 6);
+}
 
 // power[i] is H^(i+1) in GCM's order of bits and bytes (SP 800-38D 6.3): 32 threads that take every 32nd block each
 // need H^32 and one of the others.

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "crypto/algorithm.h"
 #include "crypto/ipsec_mb.h"
 #include "crypto/locked_memory.h"
 #include "crypto/secret.h"
@@ -22,8 +23,9 @@ struct Changes {
   std::vector<std::uint32_t> slots;
   std::vector<std::uint8_t> noted;  // by slot
   std::atomic<bool> any{false};
+  const Side* side;
 
-  explicit Changes(std::uint32_t capacity) : noted(capacity) { slots.reserve(capacity); }
+  Changes(std::uint32_t capacity, const Side& of) : noted(capacity), side(&of) { slots.reserve(capacity); }
   void note(std::uint32_t slot) {
     if (noted[slot] == 0) {
       noted[slot] = 1;
@@ -61,100 +63,14 @@ struct KeyTable::Tables {
   void expand(std::uint32_t slot, const KeyMaterial& material) const;
 };
 
-namespace {
-
-std::string check(const KeyMaterial& material, bool gcm) {
-  const auto wrong = [&](std::string_view what, std::size_t is, std::string_view allowed) {
-    return std::string(cipher_name(material.cipher)) + ": " + std::string(what) + " of " + std::to_string(is) +
-           " bytes: must be " + std::string(allowed);
-  };
-  if (material.cipher == Cipher::none) {
-    return "a key without a cipher";
-  }
-  const bool is_gcm = material.cipher == Cipher::aes_gcm;
-  if (is_gcm && !gcm) {
-    return "aes_gcm: the table of keys has been made without GCM";
-  }
-  if (material.cipher_key.size() != 16 && material.cipher_key.size() != 32) {
-    return wrong("a key", material.cipher_key.size(), "16 or 32");
-  }
-  if (material.salt.size() != (is_gcm ? 12 : 14)) {
-    return wrong("a salt", material.salt.size(), is_gcm ? "12" : "14");
-  }
-  if (is_gcm ? !material.auth_key.empty() : material.auth_key.empty() || material.auth_key.size() > 64) {
-    return wrong("an authentication key", material.auth_key.size(), is_gcm ? "0" : "1 to 64");
-  }
-  if (is_gcm ? material.tag_length != 16 : material.tag_length == 0 || material.tag_length > max_tag_length) {
-    return wrong("a tag", material.tag_length, is_gcm ? "16" : "1 to 20");
-  }
-  return {};
-}
-
-void hmac_state(IMB_MGR* manager, std::span<const std::uint8_t> key, std::uint8_t pad, std::uint32_t (&state)[5]) {
-  Secret<64> block;
-  std::memset(block.bytes, pad, sizeof block.bytes);
-  for (std::size_t i = 0; i < key.size(); ++i) {
-    block.bytes[i] ^= key[i];
-  }
-  IMB_SHA1_ONE_BLOCK(manager, block.bytes, state);
-}
-
-void expand_aes(IMB_MGR* manager, std::span<const std::uint8_t> cipher_key, Key& key) {
-  alignas(16) Secret<sizeof Key::round_keys> deciphering;  // comes along, and is not needed
-  if (cipher_key.size() == 16) {
-    IMB_AES_KEYEXP_128(manager, cipher_key.data(), key.round_keys, deciphering.bytes);
-    key.rounds = 10;
-  } else {
-    IMB_AES_KEYEXP_256(manager, cipher_key.data(), key.round_keys, deciphering.bytes);
-    key.rounds = 14;
-  }
-}
-
-// E(K, 0) as the first block of a keystream.
-void hash_key(IMB_MGR* manager, Key& key) {
-  static constexpr std::uint8_t zeros[aes_block] = {};
-  IMB_JOB job = {};
-  job.src = zeros;
-  job.dst = key.h;
-  job.enc_keys = key.round_keys;
-  job.iv = zeros;
-  job.iv_len_in_bytes = aes_block;
-  job.msg_len_to_cipher_in_bytes = aes_block;
-  IMB_SUBMIT_CIPHER_BURST_NOCHECK(manager, &job, 1, IMB_CIPHER_CNTR, IMB_DIR_ENCRYPT,
-                                  key.rounds == 10 ? IMB_KEY_128_BYTES : IMB_KEY_256_BYTES);
-}
-
-void expand_gcm(IMB_MGR* manager, std::span<const std::uint8_t> cipher_key, Key& key, HashPowers& powers,
-                gcm_key_data& expanded) {
-  if (cipher_key.size() == 16) {
-    IMB_AES128_GCM_PRE(manager, cipher_key.data(), &expanded);
-  } else {
-    IMB_AES256_GCM_PRE(manager, cipher_key.data(), &expanded);
-  }
-  hash_key(manager, key);
-  // GHASH of one block is its product with H.
-  std::memcpy(powers.power[0], key.h, aes_block);
-  for (std::size_t i = 1; i < hash_powers; ++i) {
-    std::memset(powers.power[i], 0, aes_block);  // what GHASH begins with
-    IMB_GHASH(manager, &expanded, powers.power[i - 1], aes_block, powers.power[i], aes_block);
-  }
-}
-
-}  // namespace
-
 void KeyTable::Tables::expand(std::uint32_t slot, const KeyMaterial& material) const {
   Key& key = keys()[slot];
   wipe(&key, sizeof key);
-  expand_aes(manager.get(), material.cipher_key, key);
   std::copy(material.salt.begin(), material.salt.end(), key.salt_block);
-  if (material.cipher == Cipher::aes_gcm) {
-    expand_gcm(manager.get(), material.cipher_key, key, powers()[slot], gcm_keys()[slot]);
-  } else {
-    hmac_state(manager.get(), material.auth_key, 0x36, key.hmac_inner);
-    hmac_state(manager.get(), material.auth_key, 0x5c, key.hmac_outer);
-  }
   key.cipher = material.cipher;
   key.tag_length = material.tag_length;
+  Slot where{&key, gcm ? &powers()[slot] : nullptr, gcm ? &gcm_keys()[slot] : nullptr};
+  algorithm(material.cipher)->expand(manager.get(), material, where);
 }
 
 void KeyTable::Tables::put(std::uint32_t slot, const KeyMaterial& material) {
@@ -203,7 +119,7 @@ KeyTable& KeyTable::operator=(KeyTable&&) noexcept = default;
 KeyTable::~KeyTable() = default;
 
 Expected<std::uint32_t> KeyTable::install(const KeyMaterial& material) {
-  if (const std::string wrong = check(material, tables_->gcm); !wrong.empty()) {
+  if (const std::string wrong = why_no_key(material, tables_->gcm); !wrong.empty()) {
     return make_error(wrong);
   }
   const std::lock_guard lock(tables_->changing);
@@ -218,7 +134,7 @@ Expected<std::uint32_t> KeyTable::install(const KeyMaterial& material) {
 }
 
 Expected<void> KeyTable::replace(std::uint32_t slot, const KeyMaterial& material) {
-  if (const std::string wrong = check(material, tables_->gcm); !wrong.empty()) {
+  if (const std::string wrong = why_no_key(material, tables_->gcm); !wrong.empty()) {
     return make_error(wrong);
   }
   const std::lock_guard lock(tables_->changing);
@@ -232,9 +148,9 @@ void KeyTable::release(std::uint32_t slot) {
   tables_->free.push_back(slot);
 }
 
-unsigned KeyTable::follow() {
+unsigned KeyTable::follow(const Side& side) {
   const std::lock_guard lock(tables_->changing);
-  Changes& follower = tables_->followers.emplace_back(tables_->capacity);
+  Changes& follower = tables_->followers.emplace_back(tables_->capacity, side);
   for (std::uint32_t slot = 0; slot < tables_->capacity; ++slot) {
     if (key(slot).cipher != Cipher::none) {
       follower.note(slot);
@@ -255,7 +171,15 @@ std::size_t KeyTable::take_changes(unsigned follower, std::span<KeyRecord> recor
     changes.slots.pop_back();
     changes.any.store(!changes.slots.empty(), std::memory_order_release);
     changes.noted[record.slot] = 0;
-    record.key = tables_->keys()[record.slot];
+    const Key& key = tables_->keys()[record.slot];
+    const Algorithm* const one = algorithm(key.cipher);
+    if (one == nullptr || !changes.side->can(*one, key_length(key))) {
+      const std::uint32_t slot = record.slot;
+      wipe(&record, sizeof record);
+      record.slot = slot;
+      continue;
+    }
+    record.key = key;
     if (tables_->gcm) {
       std::memcpy(record.power, tables_->powers()[record.slot].power, sizeof record.power);
     } else {

@@ -24,8 +24,7 @@
 
 namespace sluice::crypto {
 
-// What a key is made of. `cipher_key`: 16 or 32 bytes; `salt`: 14 bytes (CTR) or 12 (GCM); `auth_key`: 1 to 64 bytes
-// for HMAC-SHA1, empty for GCM; `tag_length`: 1 to 20, for GCM 16.
+// What a key is made of. How long each may be, its Algorithm says (crypto/algorithm.h).
 struct KeyMaterial {
   Cipher cipher;
   std::span<const std::uint8_t> cipher_key;
@@ -33,6 +32,8 @@ struct KeyMaterial {
   std::span<const std::uint8_t> auth_key;
   std::uint8_t tag_length;
 };
+
+struct Side;
 
 // What the message of install() begins with where no slot is free.
 inline constexpr std::string_view table_of_keys_is_full = "the table of keys is full";
@@ -64,8 +65,9 @@ class KeyTable {
   // For a device that keeps a copy: from follow() on, slots that change are noted for that follower, at first all that
   // are installed. take_changes() gives the next of them as they are now, and how many. A slot that has changed more
   // than once comes once. Any thread beside install(), release() and replace(), which wait for it no longer than one
-  // record takes to copy. A follower is there as long as the table; the control thread calls follow().
-  unsigned follow();
+  // record takes to copy. A follower is there as long as the table; the control thread calls follow(). What `side`
+  // cannot do comes as a wiped slot.
+  unsigned follow(const Side& side);
   std::size_t take_changes(unsigned follower, std::span<KeyRecord> records);
   // Cost: one load.
   bool has_changes(unsigned follower) const;

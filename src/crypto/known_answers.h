@@ -1,40 +1,36 @@
-// The field's published vectors in the form of jobs, for every device: each must seal `text` to `sealed` and `tag`, and
-// open it again. All in hexadecimal.
+// The known answers of all registered algorithms as jobs, for every device.
 #pragma once
 
 #include <cstdint>
 #include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
+#include "crypto/algorithm.h"
 #include "crypto/job.h"
 #include "crypto/key_table.h"
 
 namespace sluice::crypto {
 
-struct KnownAnswer {
-  std::string_view name;  // the document and its number there
-  Cipher cipher;
-  std::string_view cipher_key;
-  std::string_view salt;
-  std::string_view auth_key;
-  std::string_view nonce;  // 10 bytes
-  std::string_view clear;
-  std::string_view suffix;  // 4 bytes or none
-  std::string_view text;
-  std::string_view sealed;
-  std::string_view tag;  // its length is the key's
+// One of a registered algorithm.
+struct RegisteredAnswer {
+  const Algorithm* algorithm;
+  const KnownAnswer* answer;
 };
-std::span<const KnownAnswer> known_answers();
+// Of all algorithms, one behind the other; with `side`, of what it can do.
+std::vector<RegisteredAnswer> known_answers(const Side* side = nullptr);
 
 // The vectors as a batch: packets of 256 B in one piece of memory, and keys of their own.
 class KnownAnswerBatch {
  public:
-  // `opens`: packets that are sealed already.
-  static Expected<KnownAnswerBatch> make(bool opens);
+  // `opens`: packets that are sealed already. `side`: of what it can do; nullptr: all.
+  static Expected<KnownAnswerBatch> make(bool opens, const Side* side = nullptr);
 
   const KeyTable& keys() const { return keys_; }
+  // That of packet `i`.
+  std::string_view name(std::size_t i) const { return answers_[i].answer->name; }
   std::span<const Job> jobs() const { return jobs_; }
   std::span<std::uint8_t> packet(std::size_t i) { return {packets_.data() + i * packet_length, packet_length}; }
 
@@ -43,10 +39,12 @@ class KnownAnswerBatch {
 
  private:
   static constexpr std::size_t packet_length = 256;
-  explicit KnownAnswerBatch(KeyTable keys) : keys_(std::move(keys)) {}
-  Expected<void> add(const KnownAnswer& answer, std::size_t i, bool opens);
+  KnownAnswerBatch(KeyTable keys, std::vector<RegisteredAnswer> answers)
+      : keys_(std::move(keys)), answers_(std::move(answers)) {}
+  Expected<void> add(std::size_t i, bool opens);
 
   KeyTable keys_;
+  std::vector<RegisteredAnswer> answers_;
   std::vector<Job> jobs_;
   std::vector<std::uint8_t> packets_;
   std::vector<std::uint8_t> expected_;

@@ -1,5 +1,5 @@
-// Known answers through the code that packets take: FIPS-197 and SP 800-38A (AES), RFC 2202 (HMAC-SHA1), the GCM
-// specification. To be run at every start before a key is used.
+// Known answers through the code that packets take, those of all registered algorithms (crypto/algorithm.h) and of what
+// derives keys (SP 800-38A). To be run at every start before a key is used.
 #pragma once
 
 #include "base/error.h"

@@ -1,0 +1,80 @@
+#include "crypto/algorithm.h"
+
+#include <algorithm>
+
+#include "crypto/key_table.h"
+
+namespace sluice::crypto {
+
+// One line each, here and in the list.
+extern const Algorithm aes_ctr_hmac_sha1;
+extern const Algorithm aes_gcm;
+extern const Algorithm null_hmac_sha1;
+
+namespace {
+
+constexpr const Algorithm* registered[] = {&aes_ctr_hmac_sha1, &aes_gcm, &null_hmac_sha1};
+
+// "16, 24 or 32".
+std::string one_of(std::span<const std::size_t> lengths) {
+  std::string text;
+  for (std::size_t i = 0; i < lengths.size(); ++i) {
+    if (i != 0) text += i + 1 == lengths.size() ? " or " : ", ";
+    text += std::to_string(lengths[i]);
+  }
+  return text;
+}
+
+std::string between(Lengths lengths) {
+  const std::string least = std::to_string(lengths.least);
+  return lengths.least == lengths.most ? least : least + " to " + std::to_string(lengths.most);
+}
+
+}  // namespace
+
+std::span<const Algorithm* const> algorithms() {
+  return registered;
+}
+
+const Algorithm* algorithm(Cipher cipher) {
+  const auto* const found =
+      std::ranges::find_if(registered, [&](const Algorithm* one) { return one->cipher == cipher; });
+  return found == std::end(registered) ? nullptr : *found;
+}
+
+std::string why_no_key(const KeyMaterial& material, bool powers) {
+  const Algorithm* const one = algorithm(material.cipher);
+  if (one == nullptr) return "a key without a cipher";
+  const auto wrong = [&](std::string_view what, std::size_t is, const std::string& allowed) {
+    return std::string(one->name) + ": " + std::string(what) + " of " + std::to_string(is) + " bytes: must be " +
+           allowed;
+  };
+  if (one->needs_powers && !powers) {
+    return std::string(one->name) + ": the table of keys has been made without GCM";
+  }
+  if (std::ranges::find(one->key_lengths, material.cipher_key.size()) == one->key_lengths.end()) {
+    return wrong("a key", material.cipher_key.size(), one_of(one->key_lengths));
+  }
+  if (material.salt.size() != one->salt_length) {
+    return wrong("a salt", material.salt.size(), std::to_string(one->salt_length));
+  }
+  if (!one->auth_key.has(material.auth_key.size())) {
+    return wrong("an authentication key", material.auth_key.size(), between(one->auth_key));
+  }
+  if (!one->tag.has(material.tag_length)) {
+    return wrong("a tag", material.tag_length, between(one->tag));
+  }
+  return {};
+}
+
+const Side* side_for(std::span<const Side* const> sides, Cipher cipher, std::size_t key_length) {
+  const Algorithm* const one = algorithm(cipher);
+  if (one == nullptr || std::ranges::find(one->key_lengths, key_length) == one->key_lengths.end()) return nullptr;
+  const Side* best = nullptr;
+  for (const Side* const side : sides) {
+    if (side->can(*one, key_length) && (best == nullptr || side->priority > best->priority)) best = side;
+  }
+  return best;
+}
+
+}  // namespace sluice::crypto
