@@ -1,10 +1,11 @@
-// Messages and attributes of netlink (RFC 3549; linux/netlink.h) as they lie in a buffer, whatever bytes that holds.
+// Messages and attributes of netlink (RFC 3549; linux/netlink.h) as they lie in a buffer, whatever bytes that holds:
+// libmnl's walks over spans. What is asked of the kernel, netlink_request.h builds.
 //
 // Nothing is read behind the end of `bytes`, and no length, however wrong, makes a walk endless. Thread-safety: no
 // state. Cost: no allocation.
 #pragma once
 
-#include <linux/netlink.h>
+#include <libmnl/libmnl.h>
 
 #include <algorithm>
 #include <cstddef>
@@ -35,11 +36,14 @@ inline NetlinkBytes behind(NetlinkBytes bytes, std::size_t count) {
 // bytes behind the last attribute are padding, or nothing.
 template <typename F>
 bool each_netlink_attribute(NetlinkBytes bytes, F f) {
-  for (nlattr head{}; load_front(bytes, head); bytes = behind(bytes, head.nla_len)) {
-    if (head.nla_len < sizeof head || head.nla_len > bytes.size()) return false;
-    if (!f(head.nla_type & NLA_TYPE_MASK, bytes.subspan(sizeof head, head.nla_len - sizeof head))) return false;
+  const auto* one = reinterpret_cast<const nlattr*>(bytes.data());
+  int left = static_cast<int>(bytes.size());
+  for (; mnl_attr_ok(one, left); one = mnl_attr_next(one)) {
+    const auto* const payload = static_cast<const std::byte*>(mnl_attr_get_payload(one));
+    if (!f(mnl_attr_get_type(one), NetlinkBytes(payload, mnl_attr_get_payload_len(one)))) return false;
+    left -= static_cast<int>(MNL_ALIGN(mnl_attr_get_len(one)));
   }
-  return true;
+  return left < static_cast<int>(sizeof *one);
 }
 
 // The payload of the first attribute of this type; empty when there is none before the end or the first wrong length.
@@ -56,11 +60,14 @@ inline NetlinkBytes find_netlink_attribute(NetlinkBytes bytes, int type) {
 // length (zeroes, when not even the header is there); nothing: all were whole, or f said so.
 template <typename F>
 std::optional<nlmsghdr> each_netlink_message(NetlinkBytes bytes, F f) {
-  while (!bytes.empty()) {
-    nlmsghdr head{};
-    if (!load_front(bytes, head) || head.nlmsg_len < sizeof head || head.nlmsg_len > bytes.size()) return head;
-    if (!f(head, bytes.subspan(sizeof head, head.nlmsg_len - sizeof head))) return std::nullopt;
-    bytes = behind(bytes, head.nlmsg_len);
+  const auto* one = reinterpret_cast<const nlmsghdr*>(bytes.data());
+  for (int left = static_cast<int>(bytes.size()); left > 0; one = mnl_nlmsg_next(one, &left)) {
+    // libmnl takes a length for signed: from 2^31 on it would hold for right.
+    if (!mnl_nlmsg_ok(one, left) || one->nlmsg_len > static_cast<unsigned>(left)) {
+      return static_cast<std::size_t>(left) < sizeof *one ? nlmsghdr{} : *one;
+    }
+    const auto* const body = static_cast<const std::byte*>(mnl_nlmsg_get_payload(one));
+    if (!f(*one, NetlinkBytes(body, mnl_nlmsg_get_payload_len(one)))) return std::nullopt;
   }
   return std::nullopt;
 }

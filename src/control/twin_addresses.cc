@@ -14,7 +14,7 @@
 #include <fstream>
 #include <mutex>
 
-#include "control/netlink/request.h"
+#include "base/netlink_request.h"
 
 namespace sluice::control {
 namespace {
@@ -38,11 +38,11 @@ int change(int fd, bool add, const std::string& twin, const port::InterfaceAddre
   body.ifa_flags = address.address.family == 6 ? IFA_F_NODAD : 0;
   body.ifa_index = if_nametoindex(twin.c_str());
   if (body.ifa_index == 0) return ENODEV;
-  netlink::Request request(add ? RTM_NEWADDR : RTM_DELADDR, add ? NLM_F_CREATE | NLM_F_EXCL : 0, body);
+  NetlinkRequest request(add ? RTM_NEWADDR : RTM_DELADDR, NLM_F_ACK | (add ? NLM_F_CREATE | NLM_F_EXCL : 0), body);
   const std::size_t size = address.address.bits() / 8;
   request.attribute(IFA_LOCAL, address.address.bytes.data(), size);
   request.attribute(IFA_ADDRESS, address.address.bytes.data(), size);
-  return netlink::ask(fd, request);
+  return ask(fd, request);
 }
 
 // While it lives, what an address that is taken away leaves of its subnet on the twin stays: the other addresses, and

@@ -7,7 +7,6 @@
 #include <linux/netfilter.h>
 #include <linux/netfilter/nf_tables.h>
 #include <linux/netfilter/nfnetlink.h>
-#include <linux/netlink.h>
 #include <linux/sockios.h>
 #include <net/if.h>
 #include <sys/ioctl.h>
@@ -19,7 +18,9 @@
 #include <cstddef>
 #include <cstring>
 #include <fstream>
+#include <memory>
 #include <utility>
+#include <vector>
 
 #include "base/netlink.h"
 #include "packet/ip_address.h"
@@ -27,81 +28,49 @@
 namespace sluice::port {
 namespace {
 
-// Builds a batch of nfnetlink messages.
-class NftBatch {
- public:
-  NftBatch() { marker(NFNL_MSG_BATCH_BEGIN); }
-
-  void begin(std::uint16_t type, std::uint16_t flags, std::uint8_t family = NFPROTO_NETDEV,
-             std::uint16_t resource = 0) {
-    message_ = bytes_.size();
-    nlmsghdr header{};
-    header.nlmsg_type = type;
-    header.nlmsg_flags = static_cast<std::uint16_t>(NLM_F_REQUEST | flags);
-    append(&header, sizeof header);
-    const nfgenmsg generic{family, NFNETLINK_V0, htons(resource)};
-    append(&generic, sizeof generic);
-    finish();
-  }
-  void nft(std::uint16_t operation) {
-    begin(static_cast<std::uint16_t>(NFNL_SUBSYS_NFTABLES << 8 | operation), NLM_F_CREATE | NLM_F_EXCL | NLM_F_ACK);
-  }
-  void text(std::uint16_t type, const std::string& value) { attribute(type, value.c_str(), value.size() + 1); }
-  void number(std::uint16_t type, std::int32_t value) {
-    const std::uint32_t network_order = htonl(static_cast<std::uint32_t>(value));
-    attribute(type, &network_order, sizeof network_order);
-  }
-  std::size_t open_nest(std::uint16_t type) {
-    attribute(static_cast<std::uint16_t>(type | NLA_F_NESTED), nullptr, 0);
-    return bytes_.size() - sizeof(nlattr);
-  }
-  void close_nest(std::size_t start) {
-    const auto length = static_cast<std::uint16_t>(bytes_.size() - start);
-    std::memcpy(bytes_.data() + start, &length, sizeof length);
-  }
-  const std::string& end() {
-    marker(NFNL_MSG_BATCH_END);
-    return bytes_;
-  }
-
- private:
-  void marker(std::uint16_t type) { begin(type, 0, AF_UNSPEC, NFNL_SUBSYS_NFTABLES); }
-  void append(const void* data, std::size_t length) {
-    if (length != 0) bytes_.append(static_cast<const char*>(data), length);
-    bytes_.resize((bytes_.size() + 3) & ~std::size_t{3});
-  }
-  void attribute(std::uint16_t type, const void* data, std::size_t length) {
-    const nlattr header{static_cast<std::uint16_t>(sizeof header + length), type};
-    append(&header, sizeof header);
-    append(data, length);
-    finish();
-  }
-  void finish() {
-    const auto length = static_cast<std::uint32_t>(bytes_.size() - message_);
-    std::memcpy(bytes_.data() + message_, &length, sizeof length);
-  }
-
-  std::string bytes_;
-  std::size_t message_ = 0;
+struct StopBatch {
+  void operator()(mnl_nlmsg_batch* batch) const { mnl_nlmsg_batch_stop(batch); }
 };
 
-std::string drop_ingress_batch(const std::string& interface) {
+constexpr std::size_t most_of_a_batch = 4096;
+
+// A table that ends with this process, and in it a chain that drops what `interface` brings.
+std::vector<char> drop_ingress_batch(const std::string& interface) {
   const std::string table = "sluice-" + interface;
-  NftBatch batch;
-  batch.nft(NFT_MSG_NEWTABLE);
-  batch.text(NFTA_TABLE_NAME, table);
-  batch.number(NFTA_TABLE_FLAGS, NFT_TABLE_F_OWNER);
-  batch.nft(NFT_MSG_NEWCHAIN);
-  batch.text(NFTA_CHAIN_TABLE, table);
-  batch.text(NFTA_CHAIN_NAME, "ingress");
-  const auto hook = batch.open_nest(NFTA_CHAIN_HOOK);
-  batch.number(NFTA_HOOK_HOOKNUM, NF_NETDEV_INGRESS);
-  batch.number(NFTA_HOOK_PRIORITY, -1000);
-  batch.text(NFTA_HOOK_DEV, interface);
-  batch.close_nest(hook);
-  batch.number(NFTA_CHAIN_POLICY, NF_DROP);
-  batch.text(NFTA_CHAIN_TYPE, "filter");
-  return batch.end();
+  std::vector<char> bytes(2 * most_of_a_batch);  // libmnl lets a message end behind the first half
+  const std::unique_ptr<mnl_nlmsg_batch, StopBatch> batch(mnl_nlmsg_batch_start(bytes.data(), most_of_a_batch));
+  const auto add = [&](int type, unsigned flags, std::uint8_t family, std::uint16_t resource, auto attributes) {
+    nlmsghdr* const message = mnl_nlmsg_put_header(mnl_nlmsg_batch_current(batch.get()));
+    message->nlmsg_type = static_cast<std::uint16_t>(type);
+    message->nlmsg_flags = static_cast<std::uint16_t>(NLM_F_REQUEST | flags);
+    const nfgenmsg generic{family, NFNETLINK_V0, htons(resource)};
+    std::memcpy(mnl_nlmsg_put_extra_header(message, sizeof generic), &generic, sizeof generic);
+    attributes(message);
+    mnl_nlmsg_batch_next(batch.get());
+  };
+  const auto mark = [&](int type) { add(type, 0, AF_UNSPEC, NFNL_SUBSYS_NFTABLES, [](nlmsghdr*) {}); };
+  const auto create = [&](int operation, auto attributes) {
+    add(NFNL_SUBSYS_NFTABLES << 8 | operation, NLM_F_CREATE | NLM_F_EXCL | NLM_F_ACK, NFPROTO_NETDEV, 0, attributes);
+  };
+  mark(NFNL_MSG_BATCH_BEGIN);
+  create(NFT_MSG_NEWTABLE, [&](nlmsghdr* message) {
+    mnl_attr_put_strz(message, NFTA_TABLE_NAME, table.c_str());
+    mnl_attr_put_u32(message, NFTA_TABLE_FLAGS, htonl(NFT_TABLE_F_OWNER));
+  });
+  create(NFT_MSG_NEWCHAIN, [&](nlmsghdr* message) {
+    mnl_attr_put_strz(message, NFTA_CHAIN_TABLE, table.c_str());
+    mnl_attr_put_strz(message, NFTA_CHAIN_NAME, "ingress");
+    nlattr* const hook = mnl_attr_nest_start(message, NFTA_CHAIN_HOOK);
+    mnl_attr_put_u32(message, NFTA_HOOK_HOOKNUM, htonl(NF_NETDEV_INGRESS));
+    mnl_attr_put_u32(message, NFTA_HOOK_PRIORITY, htonl(static_cast<std::uint32_t>(-1000)));
+    mnl_attr_put_strz(message, NFTA_HOOK_DEV, interface.c_str());
+    mnl_attr_nest_end(message, hook);
+    mnl_attr_put_u32(message, NFTA_CHAIN_POLICY, htonl(NF_DROP));
+    mnl_attr_put_strz(message, NFTA_CHAIN_TYPE, "filter");
+  });
+  mark(NFNL_MSG_BATCH_END);
+  bytes.resize(mnl_nlmsg_batch_size(batch.get()));
+  return bytes;
 }
 
 // Reads answers until both messages of the batch are acknowledged; 0, or the errno of the first that was refused.
@@ -133,7 +102,7 @@ int drop_ingress(const std::string& interface) {
   if (socket < 0) return -errno;
   const timeval patience{2, 0};
   setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
-  const std::string batch = drop_ingress_batch(interface);
+  const std::vector<char> batch = drop_ingress_batch(interface);
   sockaddr_nl kernel{};
   kernel.nl_family = AF_NETLINK;
   const auto sent = sendto(socket, batch.data(), batch.size(), 0, reinterpret_cast<sockaddr*>(&kernel), sizeof kernel);

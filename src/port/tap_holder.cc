@@ -2,7 +2,6 @@
 
 #include <linux/if_link.h>
 #include <linux/if_tun.h>
-#include <linux/netlink.h>
 #include <linux/rtnetlink.h>
 #include <net/if.h>
 #include <sys/socket.h>
@@ -18,17 +17,14 @@
 #include <vector>
 
 #include "base/in_use.h"
-#include "base/netlink.h"
+#include "base/netlink_request.h"
 
 namespace sluice::port {
 namespace {
 
 constexpr std::size_t largest_answer = 32768;  // one interface, also with statistics and many virtual functions
 
-struct Request {
-  nlmsghdr header;
-  ifinfomsg link;
-};
+constexpr std::size_t attributes_begin = MNL_NLMSG_HDRLEN + MNL_ALIGN(sizeof(ifinfomsg));
 
 // The number that the attribute holds, in the machine's own order; 0 when there is none.
 std::uint32_t number_of(NetlinkBytes payload) {
@@ -50,13 +46,10 @@ std::vector<std::byte> ask_for_link(unsigned index) {
   if (netlink < 0) {
     return {};
   }
-  Request request{};
-  request.header.nlmsg_len = sizeof request;
-  request.header.nlmsg_type = RTM_GETLINK;
-  request.header.nlmsg_flags = NLM_F_REQUEST;
-  request.link.ifi_index = static_cast<int>(index);
+  ifinfomsg link{};
+  link.ifi_index = static_cast<int>(index);
   std::vector<std::byte> answer(largest_answer);
-  const bool sent = send(netlink, &request, sizeof request, 0) >= 0;
+  const bool sent = send_request(netlink, NetlinkRequest(RTM_GETLINK, 0, link));
   const ssize_t length = sent ? recv(netlink, answer.data(), answer.size(), 0) : -1;
   const int error = errno;
   close(netlink);
@@ -73,14 +66,14 @@ Expected<std::vector<std::byte>> link_of(const std::string& interface) {
   }
   std::vector<std::byte> answer = ask_for_link(index);
   nlmsghdr header{};
-  if (answer.size() >= sizeof(Request)) {
+  if (answer.size() >= attributes_begin) {
     std::memcpy(&header, answer.data(), sizeof header);
   }
   if (header.nlmsg_type != RTM_NEWLINK) {
     return make_error("cannot ask the kernel whether '" + interface +
                       "' is in use: " + (answer.empty() ? std::strerror(errno) : "it has no answer"));
   }
-  answer.erase(answer.begin(), answer.begin() + sizeof(Request));
+  answer.erase(answer.begin(), answer.begin() + attributes_begin);
   return answer;
 }
 

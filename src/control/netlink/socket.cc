@@ -2,7 +2,7 @@
 
 #include <linux/neighbour.h>
 #include <linux/netconf.h>
-#include <linux/netlink.h>
+#include <linux/nexthop.h>
 #include <linux/rtnetlink.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -85,59 +85,48 @@ Expected<Socket::Received> Socket::receive() {
       if (errno == ENOBUFS) return Received{{}, true};
       return failure("receive");
     }
-    if (sender.nl_pid != 0) continue;  // only the kernel is believed
+    if (sender.nl_pid != 0) continue;  // only the kernel is believed; libmnl's own receiving does not say who sent
     const bool cut = (message.msg_flags & MSG_TRUNC) != 0;
     return Received{std::span(buffer_).first(static_cast<std::size_t>(length)), cut};
   }
 }
 
-Expected<bool> Socket::send(std::span<const std::byte> message) {
-  const sockaddr_nl kernel = kernel_address();
-  if (sendto(fd_, message.data(), message.size(), 0, reinterpret_cast<const sockaddr*>(&kernel), sizeof kernel) < 0) {
-    if (errno == ENOBUFS || errno == ENOMEM || errno == EAGAIN || errno == EINTR) return false;
-    return failure("send a request");
-  }
-  return true;
+Expected<bool> Socket::send(const NetlinkRequest& request) {
+  if (send_request(fd_, request)) return true;
+  if (errno == ENOBUFS || errno == ENOMEM || errno == EAGAIN || errno == EINTR) return false;
+  return failure("send a request");
 }
 
+// Each kind has a fixed part of its own, which begins with the family.
 Expected<bool> Socket::request_dump(std::uint16_t type, int address_family, std::uint32_t sequence) {
-  // The largest of the fixed headers (ifinfomsg, ndmsg, rtmsg, nhmsg); each begins with the family.
-  struct {
-    nlmsghdr header;
-    unsigned char fixed[sizeof(ifinfomsg)];
-  } request{};
-  std::size_t fixed = sizeof(ifinfomsg);
-  if (type == RTM_GETNEIGH || type == RTM_GETROUTE) fixed = sizeof(rtmsg);
-  if (type == RTM_GETNEXTHOP) fixed = 8;
-  if (type == RTM_GETNETCONF) fixed = sizeof(netconfmsg);
-  request.header.nlmsg_len = static_cast<std::uint32_t>(sizeof(nlmsghdr) + fixed);
-  request.header.nlmsg_type = type;
-  request.header.nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
-  request.header.nlmsg_seq = sequence;
-  request.fixed[0] = static_cast<unsigned char>(address_family);
-  return send(std::as_bytes(std::span(&request, 1)).first(request.header.nlmsg_len));
+  const auto dump = [&]<typename Fixed>(Fixed fixed) {
+    std::memcpy(&fixed, &address_family, 1);
+    NetlinkRequest request(type, NLM_F_DUMP, fixed);
+    return send(request.sequence(sequence));
+  };
+  switch (type) {
+    case RTM_GETNEIGH:
+      return dump(ndmsg{});
+    case RTM_GETROUTE:
+      return dump(rtmsg{});
+    case RTM_GETNEXTHOP:
+      return dump(nhmsg{});
+    case RTM_GETNETCONF:
+      return dump(netconfmsg{});
+    default:
+      return dump(ifinfomsg{});
+  }
 }
 
 Expected<bool> Socket::probe(int ifindex, const packet::IpAddress& address, Neighbour neighbour) {
-  const bool v4 = address.family == 4;
-  struct {
-    nlmsghdr header;
-    ndmsg neighbour;
-    nlattr attribute;
-    std::uint8_t destination[16];
-  } request{};
-  const std::size_t address_bytes = v4 ? 4 : 16;
-  request.header.nlmsg_len = static_cast<std::uint32_t>(sizeof request - 16 + address_bytes);
-  request.header.nlmsg_type = RTM_NEWNEIGH;
-  request.header.nlmsg_flags = NLM_F_REQUEST | (neighbour == Neighbour::may_be_new ? NLM_F_CREATE : 0);
-  request.neighbour.ndm_family = v4 ? AF_INET : AF_INET6;
-  request.neighbour.ndm_ifindex = ifindex;
-  request.neighbour.ndm_state = NUD_NONE;
-  request.neighbour.ndm_flags = NTF_USE;
-  request.attribute.nla_len = static_cast<std::uint16_t>(sizeof(nlattr) + address_bytes);
-  request.attribute.nla_type = NDA_DST;
-  std::memcpy(request.destination, address.bytes.data(), address_bytes);
-  return send(std::as_bytes(std::span(&request, 1)).first(request.header.nlmsg_len));
+  ndmsg fixed{};
+  fixed.ndm_family = address.family == 4 ? AF_INET : AF_INET6;
+  fixed.ndm_ifindex = ifindex;
+  fixed.ndm_state = NUD_NONE;
+  fixed.ndm_flags = NTF_USE;
+  NetlinkRequest request(RTM_NEWNEIGH, neighbour == Neighbour::may_be_new ? NLM_F_CREATE : 0, fixed);
+  request.attribute(NDA_DST, address.bytes.data(), address.bits() / 8);
+  return send(request);
 }
 
 }  // namespace sluice::control::netlink

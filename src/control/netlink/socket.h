@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/netlink_request.h"
 #include "packet/ip_address.h"
 
 namespace sluice::control::netlink {
@@ -42,7 +43,7 @@ class Socket {
  private:
   explicit Socket(int fd) : fd_(fd), buffer_(64 << 10) {}
   Expected<void> configure(std::size_t receive_buffer);
-  Expected<bool> send(std::span<const std::byte> message);
+  Expected<bool> send(const NetlinkRequest& request);
 
   int fd_ = -1;
   std::uint32_t port_id_ = 0;

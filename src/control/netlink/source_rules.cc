@@ -13,7 +13,10 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <optional>
 #include <string_view>
+
+#include "base/netlink_request.h"
 
 namespace sluice::control::netlink {
 namespace {
@@ -43,6 +46,7 @@ std::string_view family_name(std::uint8_t family) {
   }
 }
 
+// An expression that is not known hides none beside it.
 bool checks_source(NetlinkBytes expression) {
   const std::string_view name = text_of(find_netlink_attribute(expression, NFTA_EXPR_NAME));
   const NetlinkBytes data = find_netlink_attribute(expression, NFTA_EXPR_DATA);
@@ -71,6 +75,37 @@ void add_source_rules(NetlinkBytes messages, std::vector<std::string>& chains) {
   });
 }
 
+namespace {
+
+// Nothing: rules changed meanwhile, and some may be missing. Else errno of a failure, or 0.
+std::optional<int> dump_source_rules(int fd, std::vector<std::string>& chains) {
+  if (!send_request(fd, NetlinkRequest(get_rule, NLM_F_DUMP, nfgenmsg{NFPROTO_UNSPEC, NFNETLINK_V0, 0}))) {
+    return errno;
+  }
+  std::vector<std::byte> buffer(64 << 10);
+  bool interrupted = false;
+  for (bool done = false; !done;) {
+    const ssize_t received = recv(fd, buffer.data(), buffer.size(), 0);
+    if (received < 0 && errno == EINTR) continue;
+    if (received < 0) return errno;
+    const NetlinkBytes answers = NetlinkBytes(buffer).first(static_cast<std::size_t>(received));
+    add_source_rules(answers, chains);
+    int refused = 0;
+    each_netlink_message(answers, [&](const nlmsghdr& header, NetlinkBytes body) {
+      nlmsgerr error{};
+      if (header.nlmsg_type == NLMSG_ERROR && load_front(body, error)) refused = -error.error;
+      interrupted = interrupted || (header.nlmsg_flags & NLM_F_DUMP_INTR) != 0;
+      return !(done = header.nlmsg_type == NLMSG_DONE || header.nlmsg_type == NLMSG_ERROR);
+    });
+    // Any other is the answer of a kernel without nf_tables.
+    if (refused == EPERM || refused == EACCES) return refused;
+  }
+  if (interrupted) return std::nullopt;
+  return 0;
+}
+
+}  // namespace
+
 Expected<std::vector<std::string>> find_source_rules() {
   struct Closer {
     int fd;
@@ -81,43 +116,19 @@ Expected<std::vector<std::string>> find_source_rules() {
   const Closer closer{fd};
   const timeval patience{2, 0};
   setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
-  const auto failure = [] {
-    return make_error(
-        std::string("the rules of nftables cannot be read, and whether they check sources is not known: ") +
-        std::strerror(errno) + (errno == EPERM || errno == EACCES ? " (CAP_NET_ADMIN)" : ""));
-  };
-  struct {
-    nlmsghdr header;
-    nfgenmsg generic;
-  } request{};
-  request.header.nlmsg_len = sizeof request;
-  request.header.nlmsg_type = get_rule;
-  request.header.nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
-  request.generic.nfgen_family = NFPROTO_UNSPEC;
-  sockaddr_nl kernel{};
-  kernel.nl_family = AF_NETLINK;
-  if (sendto(fd, &request, sizeof request, 0, reinterpret_cast<sockaddr*>(&kernel), sizeof kernel) < 0)
-    return failure();
-  std::vector<std::string> chains;
-  std::vector<std::byte> buffer(64 << 10);
-  for (bool done = false; !done;) {
-    const ssize_t received = recv(fd, buffer.data(), buffer.size(), 0);
-    if (received < 0) return failure();
-    const NetlinkBytes answers = NetlinkBytes(buffer).first(static_cast<std::size_t>(received));
-    add_source_rules(answers, chains);
-    int refused = 0;
-    each_netlink_message(answers, [&](const nlmsghdr& header, NetlinkBytes body) {
-      nlmsgerr error{};
-      if (header.nlmsg_type == NLMSG_ERROR && load_front(body, error)) refused = -error.error;
-      return !(done = header.nlmsg_type == NLMSG_DONE || header.nlmsg_type == NLMSG_ERROR);
-    });
-    // Any other is the answer of a kernel without nf_tables.
-    if (refused == EPERM || refused == EACCES) {
-      errno = refused;
-      return failure();
+  constexpr unsigned tries = 5;
+  int error = EINTR;
+  for (unsigned i = 0; i < tries; ++i) {
+    std::vector<std::string> chains;
+    const auto result = dump_source_rules(fd, chains);
+    if (result == 0) return chains;
+    if (result) {
+      error = *result;
+      break;
     }
   }
-  return chains;
+  return make_error(std::string("the rules of nftables cannot be read, and whether they check sources is not known: ") +
+                    std::strerror(error) + (error == EPERM || error == EACCES ? " (CAP_NET_ADMIN)" : ""));
 }
 
 }  // namespace sluice::control::netlink

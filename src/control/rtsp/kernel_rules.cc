@@ -10,7 +10,7 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "control/netlink/request.h"
+#include "base/netlink_request.h"
 
 namespace sluice::control::rtsp {
 namespace {
@@ -140,25 +140,44 @@ std::string KernelRule::str() const {
   }
 }
 
-void each_rule(int fd, int family, const std::function<void(const KernelRule&)>& f) {
+namespace {
+
+// Of a dump that was complete, those that it had, or what was there until it failed. Nothing: it was interrupted, and
+// may have rules twice or lack some.
+std::optional<std::vector<KernelRule>> dump_rules(int fd, int family) {
+  std::vector<KernelRule> rules;
   constexpr std::size_t most_of_an_answer = 65536;
   fib_rule_hdr wanted{};
   wanted.family = family == 4 ? AF_INET : AF_INET6;
   wanted.action = FR_ACT_TO_TBL;
-  netlink::Request request(RTM_GETRULE, NLM_F_DUMP, wanted);
-  const auto bytes = request.bytes();
-  if (send(fd, bytes.data(), bytes.size(), 0) < 0) return;
+  if (!send_request(fd, NetlinkRequest(RTM_GETRULE, NLM_F_DUMP, wanted))) return rules;
+  bool interrupted = false;
   std::vector<std::byte> answer(most_of_an_answer);
   for (bool done = false; !done;) {
     const ssize_t got = recv(fd, answer.data(), answer.size(), 0);
     if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) return;
+    if (got <= 0) break;
     const NetlinkBytes messages(answer.data(), static_cast<std::size_t>(got));
     each_netlink_message(messages, [&](const nlmsghdr& head, NetlinkBytes body) {
+      interrupted = interrupted || (head.nlmsg_flags & NLM_F_DUMP_INTR) != 0;
       done = head.nlmsg_type == NLMSG_DONE || head.nlmsg_type == NLMSG_ERROR;
-      if (const auto rule = head.nlmsg_type == RTM_NEWRULE ? parse_rule(body) : std::nullopt) f(*rule);
+      if (const auto rule = head.nlmsg_type == RTM_NEWRULE ? parse_rule(body) : std::nullopt) rules.push_back(*rule);
       return !done;
     });
+  }
+  if (interrupted) return std::nullopt;
+  return rules;
+}
+
+}  // namespace
+
+void each_rule(int fd, int family, const std::function<void(const KernelRule&)>& f) {
+  constexpr unsigned tries = 5;
+  for (unsigned i = 0; i < tries; ++i) {
+    if (const auto rules = dump_rules(fd, family)) {
+      std::ranges::for_each(*rules, f);
+      return;
+    }
   }
 }
 

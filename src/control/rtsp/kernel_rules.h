@@ -38,7 +38,8 @@ struct KernelRule {
 // What follows the header of an RTM_NEWRULE; nothing: cut short, or of another family.
 std::optional<KernelRule> parse_rule(NetlinkBytes body);
 
-// Calls f with each rule of the family, in the kernel's order; of a dump that fails, with some. `fd`: a blocking socket
+// Calls f with each rule of the family, in the kernel's order; of a dump that fails, with some. One that rules changed
+// under is begun again, five times at most, behind which f is not called. `fd`: a blocking socket
 // of rtnetlink that nothing else waits on.
 void each_rule(int fd, int family, const std::function<void(const KernelRule&)>& f);
 

@@ -14,7 +14,7 @@
 #include <span>
 
 #include "base/netlink.h"
-#include "control/netlink/request.h"
+#include "base/netlink_request.h"
 #include "control/rtsp/kernel_rules.h"
 
 namespace sluice::control::rtsp {
@@ -22,9 +22,6 @@ namespace {
 
 constexpr unsigned most_left_over = 65536;
 constexpr unsigned looks_to_be_well = 10;
-
-using netlink::ask;
-using netlink::Request;
 
 int kernel_family(int family) {
   return family == 4 ? AF_INET : AF_INET6;
@@ -37,23 +34,23 @@ fib_rule_hdr rule_header(int family) {
   return rule;
 }
 
-int add_route(int fd, int family, std::uint32_t table, bool add) {
+int add_route(int fd, int family, std::uint32_t table, bool add, std::string* says = nullptr) {
   rtmsg route{};
   route.rtm_family = static_cast<std::uint8_t>(kernel_family(family));
   route.rtm_type = RTN_LOCAL;
   route.rtm_scope = family == 4 ? RT_SCOPE_HOST : RT_SCOPE_UNIVERSE;
   route.rtm_protocol = RTPROT_STATIC;
   const auto type = static_cast<std::uint16_t>(add ? RTM_NEWROUTE : RTM_DELROUTE);
-  Request request(type, add ? NLM_F_CREATE | NLM_F_EXCL : 0, route);
+  NetlinkRequest request(type, NLM_F_ACK | (add ? NLM_F_CREATE | NLM_F_EXCL : 0), route);
   request.attribute(RTA_TABLE, table).attribute(RTA_OIF, if_nametoindex("lo"));
-  return ask(fd, request);
+  return ask(fd, request, says);
 }
 
 int add_rule(int fd, const function::RtspOptions& options, const std::string& twin, const packet::IpPrefix& servers,
-             std::uint16_t port, bool to_server) {
+             std::uint16_t port, bool to_server, std::string& says) {
   fib_rule_hdr rule = rule_header(servers.address.family);
   (to_server ? rule.dst_len : rule.src_len) = servers.length;
-  Request request(RTM_NEWRULE, NLM_F_CREATE | NLM_F_EXCL, rule);
+  NetlinkRequest request(RTM_NEWRULE, NLM_F_ACK | NLM_F_CREATE | NLM_F_EXCL, rule);
   const fib_rule_port_range ports{port, port};
   request.attribute(FRA_TABLE, options.table)
       .attribute(FRA_PRIORITY, options.priority)
@@ -63,7 +60,11 @@ int add_rule(int fd, const function::RtspOptions& options, const std::string& tw
   if (servers.length != 0) {
     request.attribute(to_server ? FRA_DST : FRA_SRC, servers.address.bytes.data(), servers.address.bits() / 8);
   }
-  return ask(fd, request);
+  return ask(fd, request, &says);
+}
+
+std::string kernel_says(const std::string& words) {
+  return words.empty() ? "" : " (the kernel: " + words + ")";
 }
 
 std::string why(int error) {
@@ -112,6 +113,7 @@ Expected<void> LocalDelivery::open() {
   for (const int group : {RTNLGRP_IPV4_RULE, RTNLGRP_IPV6_RULE}) {
     done = done && setsockopt(changes_.get(), SOL_NETLINK, NETLINK_ADD_MEMBERSHIP, &group, sizeof group) == 0;
   }
+  if (fd_) hear_reasons(fd_.get());
   if (!done) return make_error(std::string("[srtp.rtsp] cannot open a netlink socket: ") + std::strerror(errno));
   return {};
 }
@@ -121,11 +123,12 @@ LocalDelivery::Made LocalDelivery::make_routes() {
   for (const int family : {4, 6}) {
     const auto is_of_it = [&](const packet::IpPrefix& servers) { return servers.address.family == family; };
     if (std::ranges::none_of(options_.servers, is_of_it)) continue;
-    const int error = add_route(fd_.get(), family, options_.table, true);
+    std::string says;
+    const int error = add_route(fd_.get(), family, options_.table, true, &says);
     if (error == 0) ++made.count;
     if (error == 0 || error == EEXIST) continue;
     made.result = make_error("[srtp.rtsp] table: cannot add a local route to table " + std::to_string(options_.table) +
-                             ": " + why(error));
+                             ": " + why(error) + kernel_says(says));
     return made;
   }
   return made;
@@ -137,11 +140,12 @@ LocalDelivery::Made LocalDelivery::make_rules() {
     for (const std::string& twin : twins_) {
       for (const std::uint16_t port : options_.ports) {
         for (const bool to_server : {true, false}) {
-          const int error = add_rule(fd_.get(), options_, twin, servers, port, to_server);
+          std::string says;
+          const int error = add_rule(fd_.get(), options_, twin, servers, port, to_server, says);
           if (error == 0) ++made.count;
           if (error == 0 || error == EEXIST) continue;
           made.result = make_error("[srtp.rtsp] servers: cannot add a rule for " + servers.str() + " on " + twin +
-                                   ": " + why(error));
+                                   ": " + why(error) + kernel_says(says));
           return made;
         }
       }
@@ -225,7 +229,7 @@ void LocalDelivery::look_for_others() {
 void LocalDelivery::take_away() {
   for (const int family : {4, 6}) {
     for (unsigned i = 0; i < most_left_over; ++i) {
-      Request request(RTM_DELRULE, 0, rule_header(family));
+      NetlinkRequest request(RTM_DELRULE, NLM_F_ACK, rule_header(family));
       request.attribute(FRA_TABLE, options_.table);
       if (ask(fd_.get(), request) != 0) break;
     }

@@ -1,13 +1,13 @@
 #include "control/rtsp/port_towards.h"
 
-#include <linux/netlink.h>
 #include <linux/rtnetlink.h>
 #include <net/if.h>
 #include <sys/socket.h>
 
 #include <algorithm>
-#include <cstring>
+#include <array>
 
+#include "base/netlink_request.h"
 #include "control/rtsp/transparent_socket.h"
 
 namespace sluice::control::rtsp {
@@ -16,40 +16,32 @@ namespace {
 constexpr std::size_t largest_answer = 8192;
 
 // The entry of the table and not the next hop that it comes to, so that a route with several is seen as one.
-bool ask(int fd, const packet::IpAddress& address) {
-  struct {
-    nlmsghdr header;
-    rtmsg route;
-    rtattr attribute;
-    std::uint8_t destination[16];
-  } request{};
-  const std::size_t address_bytes = address.bits() / 8;
-  request.header.nlmsg_len = static_cast<std::uint32_t>(sizeof request - sizeof request.destination + address_bytes);
-  request.header.nlmsg_type = RTM_GETROUTE;
-  request.header.nlmsg_flags = NLM_F_REQUEST;
-  request.route.rtm_family = address.family == 4 ? AF_INET : AF_INET6;
-  request.route.rtm_dst_len = static_cast<std::uint8_t>(address.bits());
-  request.route.rtm_flags = RTM_F_FIB_MATCH;
-  request.attribute.rta_type = RTA_DST;
-  request.attribute.rta_len = static_cast<std::uint16_t>(RTA_LENGTH(address_bytes));
-  std::memcpy(request.destination, address.bytes.data(), address_bytes);
-  return send(fd, &request, request.header.nlmsg_len, 0) == static_cast<ssize_t>(request.header.nlmsg_len);
+bool ask_for_route(int fd, const packet::IpAddress& address) {
+  rtmsg route{};
+  route.rtm_family = address.family == 4 ? AF_INET : AF_INET6;
+  route.rtm_dst_len = static_cast<std::uint8_t>(address.bits());
+  route.rtm_flags = RTM_F_FIB_MATCH;
+  NetlinkRequest request(RTM_GETROUTE, 0, route);
+  request.attribute(RTA_DST, address.bytes.data(), address.bits() / 8);
+  return send_request(fd, request);
 }
 
 // 0: none, or several.
 unsigned interface_towards(const packet::IpAddress& address) {
   const Fd fd(socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE));
-  if (!fd || !ask(fd.get(), address)) return 0;
-  alignas(nlmsghdr) char bytes[largest_answer];
-  const ssize_t got = recv(fd.get(), bytes, sizeof bytes, 0);
-  auto* const answer = reinterpret_cast<nlmsghdr*>(bytes);
-  if (got < static_cast<ssize_t>(NLMSG_LENGTH(sizeof(rtmsg))) || answer->nlmsg_type != RTM_NEWROUTE) return 0;
+  if (!fd || !ask_for_route(fd.get(), address)) return 0;
+  alignas(nlmsghdr) std::array<std::byte, largest_answer> bytes;
+  const ssize_t got = recv(fd.get(), bytes.data(), bytes.size(), 0);
+  if (got <= 0) return 0;
   unsigned found = 0;
-  auto left = static_cast<unsigned>(got - static_cast<ssize_t>(NLMSG_LENGTH(sizeof(rtmsg))));
-  for (auto* one = RTM_RTA(static_cast<rtmsg*>(NLMSG_DATA(answer))); RTA_OK(one, left); one = RTA_NEXT(one, left)) {
-    if (one->rta_type == RTA_MULTIPATH) return 0;
-    if (one->rta_type == RTA_OIF && RTA_PAYLOAD(one) == sizeof found) std::memcpy(&found, RTA_DATA(one), sizeof found);
-  }
+  each_netlink_message(NetlinkBytes(bytes).first(static_cast<std::size_t>(got)),
+                       [&](const nlmsghdr& header, NetlinkBytes body) {
+                         if (header.nlmsg_type != RTM_NEWROUTE) return false;
+                         const NetlinkBytes attributes = behind(body, sizeof(rtmsg));
+                         const bool one_hop = find_netlink_attribute(attributes, RTA_MULTIPATH).empty();
+                         if (one_hop) load_front(find_netlink_attribute(attributes, RTA_OIF), found);
+                         return false;
+                       });
   return found;
 }
 
