@@ -35,7 +35,6 @@
 
 #include "base/file.h"
 #include "base/spelling.h"
-#include "base/syntax_advice.h"
 #include "base/units.h"
 
 namespace sluice {
@@ -148,9 +147,9 @@ Expected<Settings> Settings::from_text(std::string_view text, std::string name, 
   if (!result) {
     const auto& where = result.error().source().begin;
     std::ostringstream message;
-    message << name << ":" << where.line << ":" << where.column << ": " << result.error().description();
-    const std::string advice = syntax_advice(text, where.line, where.column, result.error().description());
-    message << (advice.empty() ? "" : ": ") << advice;
+    message << name << ":" << where.line << ":" << where.column << ": " << result.error().description()
+            << "; write KEY = VALUE with a text or duration in quotes (\"auto\", \"10ms\"), a list in [ ], and true or "
+               "false in small letters; a key and a [section] stand once, [[port]] and its like as often as needed";
     return make_error(one_line(message.str()));
   }
   auto document = std::make_shared<Document>(Document{std::move(result).table(), name, &diagnostics});

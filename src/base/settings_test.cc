@@ -12,6 +12,7 @@ namespace {
 
 using namespace std::chrono_literals;
 using testing::ElementsAre;
+using testing::HasSubstr;
 using testing::IsEmpty;
 
 class SettingsTest : public testing::Test {
@@ -282,6 +283,7 @@ TEST(SettingsSyntax, IsAnErrorWithLineAndColumn) {
     ASSERT_FALSE(result) << c.text;
     EXPECT_EQ(result.error().message.rfind(c.begins, 0), 0U) << result.error().message;
     EXPECT_EQ(result.error().message.find('\n'), std::string::npos);
+    EXPECT_THAT(result.error().message, HasSubstr("; write KEY = VALUE with a text or duration in quotes ("));
   }
 }
 
