@@ -1,6 +1,5 @@
 """Gateways with no more capabilities than packaging/sluice.service leaves them."""
 
-import configparser
 import re
 import shutil
 import subprocess
@@ -32,32 +31,6 @@ def example(name):
                                  (r"max_ipv4 = [\d_]+", "max_ipv4 = 200_000"), (r"max_ipv6 = [\d_]+", "max_ipv6 = 50_000"), ("iface=eth1", "iface=wan0"), ("iface=eth2", "iface=lan0")):
         text = re.sub(pattern, replacement, text)
     return text
-
-
-@pytest.mark.skipif(not shutil.which("systemd-analyze") or "--offline" not in subprocess.run(["systemd-analyze", "--help"], capture_output=True, text=True, check=False).stdout,
-                    reason="needs systemd-analyze of systemd 250 or later")
-def test_systemd_finds_it_restricted():
-    done = subprocess.run(["systemd-analyze", "security", "--no-pager", "--offline=true", "--threshold=30", UNIT], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-
-
-def test_a_start_that_may_help_is_tried_again_without_end():
-    """systemd by itself gives up after five starts in ten seconds."""
-    sections = configparser.ConfigParser(strict=False, interpolation=None, delimiters=("=",), comment_prefixes=("#", ";"))
-    sections.optionxform = str
-    sections.read_string(UNIT.read_text(encoding="utf-8"))
-    assert sections["Unit"]["StartLimitIntervalSec"] == "0"
-    service = sections["Service"]
-    assert (service["Restart"], service["RestartSec"], service["RestartPreventExitStatus"]) == ("on-failure", "1", "2")
-
-
-@pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="needs systemd-analyze")
-def test_systemd_knows_all_of_it(tmp_path):
-    """A key in another section than its own would be passed over with a warning."""
-    text = re.sub(r"(?m)^(Exec\w+)=.*$", r"\1=/bin/true", UNIT.read_text(encoding="utf-8"))
-    (tmp_path / "sluice.service").write_text(re.sub(r"(?m)^Documentation=.*\n", "", text), encoding="utf-8")
-    done = subprocess.run(["systemd-analyze", "verify", tmp_path / "sluice.service"], capture_output=True, text=True, check=False)
-    assert "sluice.service:" not in done.stderr, done.stderr
 
 
 @pytest.mark.parametrize("name", ["router.toml", "rtsp.toml", "rtsp-explicit.toml", "srtp.toml"])
