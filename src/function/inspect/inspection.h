@@ -60,22 +60,20 @@
 // Thread-safety: none, one lane; the Rules are shared by all. The sink may not call back.
 #pragma once
 
-#include <array>
+#include <algorithm>
 #include <cstdint>
-#include <functional>
 #include <memory>
-#include <optional>
 #include <string_view>
-#include <vector>
 
-#include "base/error.h"
 #include "flow/conversations.h"
 #include "flow/fragments.h"
+#include "function/inspect/conversation_inspector.h"
+#include "function/inspect/fragment_inspector.h"
+#include "function/inspect/inspection_environment.h"
 #include "function/inspect/inspection_rules.h"
-#include "function/inspect/inspection_subject.h"
+#include "function/inspect/inspection_settings.h"
 #include "function/inspect/judgement.h"
-#include "match/confirm/packet_facts.h"
-#include "match/detect/detector.h"
+#include "function/inspect/packet_context.h"
 #include "match/detect/rate_filter.h"
 
 namespace sluice::function {
@@ -85,46 +83,11 @@ struct FrameBrief {
   std::uint32_t hash = 0;    // of its flow, for its table; 0 where it has none
   std::string_view payload;  // within the frame
   std::uint8_t klass = 0;    // match/detect/traffic_classes.h
-  bool quiet = false;        // flow/plain_packet.h, and no rule looks at the packet unless a key is in its payload
+  // Flow update only, unless a key is in its payload: flow/plain_packet.h, and no other rule looks at the packet.
+  bool quiet = false;
 };
 
-struct InspectionSettings {
-  flow::ConversationSettings conversations;
-  flow::FragmentSettings fragments;
-  std::uint32_t budget = 1000;
-  bool drop_on_overload = false;
-  bool drop_on_http_limit = false;
-};
-
-// Bits of Flow::user, all of which are Inspection's.
-struct FlowMark {
-  static constexpr std::uint16_t http = 1;     // speaks HTTP
-  static constexpr std::uint16_t dropped = 2;  // a rule that drops has held in it
-  static constexpr std::uint16_t passed = 4;   // one of `pass` has
-  // Rules about addresses alone have been tried with a packet to the server, and to the client; those whose generation
-  // ends in the bits above.
-  static constexpr std::uint16_t told_to_server = 8, told_to_client = 16;
-  static constexpr unsigned generation_at = 5;
-};
-
-struct InspectionCounters {
-  std::uint64_t frames = 0;
-  std::uint64_t not_ip = 0;     // looked at by nobody
-  std::uint64_t confirmed = 0;  // candidates
-  std::uint64_t alerts = 0;
-  std::uint64_t left = 0;           // candidates that the budget did not reach, or that were given up
-  std::uint64_t given_up = 0;       // of these, those whose payload checks took too long (payload_matcher.h)
-  std::uint64_t releases_left = 0;  // frames, and ends of other flows, that release more than there was time for
-  std::uint64_t http_left = 0;      // frames of HTTP that were not parsed because their batch was late
-  std::uint64_t overloaded = 0;     // such frames, and those with candidates that were left
-  std::uint64_t no_flow = 0;        // frames whose flow the table refused: inspected as packets
-  std::uint64_t searched = 0;       // bytes that this core searched
-  std::uint64_t refused = 0;        // searches of this core's that Hyperscan refused: their frames are overloaded
-  std::uint64_t by_device = 0;      // frames whose payload a device has searched, for the keys of these rules
-  std::uint64_t many_keys = 0;      // of these, frames with more keys than it tells
-};
-
-class Inspection final : private flow::ConversationSink {
+class Inspection final {
  public:
   Inspection(std::unique_ptr<InspectionSearch> search, const InspectionSettings& settings, AlertSink& sink);
   ~Inspection();  // inspects
@@ -132,51 +95,36 @@ class Inspection final : private flow::ConversationSink {
   // Other rules from now on, in all flows; gives back the old ones. Flowbits stay, by name, when the new Detector was
   // made after the old one.
   std::unique_ptr<InspectionSearch> exchange(std::unique_ptr<InspectionSearch> search);
-  const InspectionRules& rules() const { return *search_->rules; }
+  const InspectionRules& rules() const { return env_.rules(); }
 
   // From now on candidates are confirmed for so many ticks of the time-stamp counter: what a batch of so many frames
   // brings. Each has what is left, or its share where next() says how many frames are still to come, itself counted. An
   // eighth is set aside for other flows than the frames'. `releases`: one frame, and one other flow, may release all
   // that waits, though there is no time for it.
   void begin(std::uint64_t ticks, std::uint32_t frames = 1, bool releases = true) {
-    const std::uint64_t aside = ticks == ConfirmTime::unlimited ? 0 : ticks / 8;
-    share_.time.begin(ticks - aside, frames);
-    other_share_.time.begin(aside == 0 ? ticks : aside, frames);
-    to_come_ = 0;
-    late_from_ = Lateness::never;
-    lateness_.never_late();
-    releases_.begin(releases);
+    env_.limits.begin(ticks, frames, releases);
   }
   // So much of it decoding a frame's bodies may take, beyond what comes with their packet (flow::http::Parser): what is
   // behind that in a body is not looked at.
-  void set_most_decoding(std::uint64_t ticks) { most_decoding_ = ticks; }
+  void set_most_decoding(std::uint64_t ticks) { env_.limits.most_decoding = ticks; }
   // Until the next begin(): with a policy that lets frames pass, from this tick on searches of HTTP's buffers are part
   // of those ticks, too.
-  void set_late_from(std::uint64_t tsc) { late_from_ = drops_left_ ? Lateness::never : tsc; }
+  void set_late_from(std::uint64_t tsc) { env_.limits.late_from = env_.drops_left ? Lateness::never : tsc; }
   // Until the next begin(): from this tick on what the device has found in a frame is left, and HTTP is not parsed.
   // Where frames pass, that is a gap to the parser; else the frame is dropped before its stream takes it, and inspected
   // when it is sent again. `now`, `away`: as Lateness has them.
   void set_looks_until(std::uint64_t tsc, std::uint64_t now = 0, std::uint64_t away = 0) {
-    lateness_.set(tsc, now, away, counters_.frames, spent());
+    env_.limits.lateness.set(tsc, now, away, env_.counters.frames, spent());
   }
   // Of the ticks that begin() was given.
-  std::uint64_t spent() const { return share_.time.spent() + other_share_.time.spent(); }
+  std::uint64_t spent() const { return env_.limits.spent(); }
   // The same, with what they were exceeded by; and, besides, what whole releases are reckoned to have taken.
-  std::uint64_t taken() const { return share_.time.taken() + other_share_.time.taken(); }
-  std::uint64_t released_beyond() const { return releases_.beyond; }
+  std::uint64_t taken() const { return env_.limits.taken(); }
+  std::uint64_t released_beyond() const { return env_.limits.releases.beyond; }
   // ConfirmTime::long_steps(), since the start.
-  void set_long_from(std::uint64_t ticks) {
-    share_.time.set_long_from(ticks);
-    other_share_.time.set_long_from(ticks);
-  }
-  ConfirmTime::LongSteps long_steps() const {
-    const ConfirmTime::LongSteps &own = share_.time.long_steps(), &others = other_share_.time.long_steps();
-    return {own.times + others.times, own.ticks + others.ticks};
-  }
-  void next(std::uint32_t frames_to_come) {
-    share_.time.next(frames_to_come);
-    to_come_ = frames_to_come;
-  }
+  void set_long_from(std::uint64_t ticks) { env_.limits.set_long_from(ticks); }
+  ConfirmTime::LongSteps long_steps() const { return env_.limits.long_steps(); }
+  void next(std::uint32_t frames_to_come) { env_.limits.next(frames_to_come); }
 
   // `frame`: from its Ethernet header on; `microseconds` since the epoch: of a time that is before an earlier frame's,
   // that one's is taken.
@@ -185,10 +133,11 @@ class Inspection final : private flow::ConversationSink {
   }
   // With what brief_of() said of it.
   const Judgement& frame(std::string_view frame, std::uint64_t microseconds, const KeyHits& hits, std::uint32_t hash) {
-    now_ = std::max(now_, microseconds);
-    return is_quiet(hits) ? quiet_frame(frame, hash, hits) : loud_frame(frame, hash, hits);
+    env_.now = std::max(env_.now, microseconds);
+    const bool updates_flow_only = hits.quiet && hits.count == 0 && hits.generation == rules().generation();
+    return updates_flow_only ? update_flow(frame, hash, hits) : inspect(frame, hash, hits);
   }
-  const Judgement& last() const { return subject_.judgement; }
+  const Judgement& last() const { return last_; }
   // Some 10 ns.
   FrameBrief brief_of(std::string_view frame) const;
   // At the end of a capture: what conversations still hold is inspected.
@@ -196,230 +145,44 @@ class Inspection final : private flow::ConversationSink {
   // Takes the pages of all memory that is only touched as it is used.
   void touch_memory() {
     conversations_.touch_memory();
-    fragments_.touch_memory();
+    fragments().touch_memory();
   }
 
   // Time has gone on to there without a frame.
-  void pass_time(std::uint64_t microseconds) { now_ = std::max(now_, microseconds); }
+  void pass_time(std::uint64_t microseconds) { env_.now = std::max(env_.now, microseconds); }
   // Microseconds: of the last frame, or of an earlier one that had a later time, or as pass_time() says.
-  std::uint64_t now() const { return now_; }
-  const InspectionCounters& counters() const { return counters_; }
+  std::uint64_t now() const { return env_.now; }
+  const InspectionCounters& counters() const { return env_.counters; }
   flow::Conversations& conversations() { return conversations_; }
-  flow::Fragments& fragments() { return fragments_; }
-  const match::RateCounters& rate_counters() const { return search_->rates.counters(); }
+  flow::Fragments& fragments() { return fragments_.fragments(); }
+  const match::RateCounters& rate_counters() const { return env_.search->rates.counters(); }
   // Alerts that lines of suppress and event_filter have kept back, and what these have counted.
-  std::uint64_t alerts_filtered() const { return search_->alerts.kept_back(); }
-  const match::RateCounters& event_filter_counters() const { return search_->alerts.rates(); }
+  std::uint64_t alerts_filtered() const { return env_.search->alerts.kept_back(); }
+  const match::RateCounters& event_filter_counters() const { return env_.search->alerts.rates(); }
 
  private:
-  class AsIf;
-  bool wants_stream(const flow::Flow& flow) override { return (flow.user & FlowMark::dropped) == 0; }
-  bool tracked(flow::Flow& flow, flow::Direction direction, bool streamed) override;
-  void stream_data(flow::Flow& flow, flow::Extra& extra, flow::Direction direction,
-                   const flow::StreamData& data) override;
-  std::uint8_t waits(flow::Flow& flow, flow::Direction direction) override;
-  bool may_release(flow::Flow& flow, flow::Direction direction, flow::Waiting waiting) override;
-  bool takes_waiting(flow::Flow& flow, flow::Direction direction, std::size_t bytes) override;
-  void not_taken(flow::Flow& flow, flow::Extra& extra, flow::Direction direction) override;
-  void refused(flow::Flow& flow, flow::Direction direction, flow::Taken why) override;
-  void stream_gap(flow::Flow& flow, flow::Extra& extra, flow::Direction direction, std::uint64_t bytes) override;
-  bool http_goes_by(flow::Flow& flow, bool released) override;
-  void http(flow::Flow& flow, flow::Extra& extra, flow::http::Event event,
-            flow::http::Transaction& transaction) override;
-  bool decodes(flow::Flow& flow, std::uint64_t bytes) override;
-  void decoded(flow::Flow& flow, std::uint64_t bytes) override;
-  void http_limited(flow::Flow& flow, flow::http::Limit limit) override;
-  void http_stopped(flow::Flow&, flow::Extra&, flow::http::StopReason) override { tell_held(); }
-  void flow_ended(flow::Flow& flow, flow::Extra* extra, flow::FlowEndReason reason) override;
+  // A frame's context, with what belongs to it alone.
+  struct FrameContext {
+    FrameContext(InspectionEnvironment& env, std::string_view frame, PrefilterMatches matches,
+                 PacketRules rules = PacketRules::all);
+    Verdict verdict;
+    PacketBudget budget;
+    PacketContext context;
+  };
+  const Judgement& update_flow(std::string_view frame, std::uint32_t hash, const KeyHits& hits);
+  const Judgement& inspect(std::string_view frame, std::uint32_t hash, const KeyHits& hits);
+  const Judgement& inspect_plain(const flow::Packet& packet, std::string_view frame, std::uint32_t hash,
+                                 PrefilterMatches matches);
+  const Judgement& inspect_full(std::string_view frame, std::uint32_t hash, PrefilterMatches matches);
+  const Judgement& inspect_fragment(PacketContext& fragment);
+  const Judgement& end_frame(PacketContext& context);
+  void report_dropped(PacketContext& context);
 
-  bool is_quiet(const KeyHits& hits) const {
-    return hits.quiet && hits.count == 0 && hits.generation == rules().generation();
-  }
-  const Judgement& quiet_frame(std::string_view frame, std::uint32_t hash, const KeyHits& hits);
-  void begin_frame(std::string_view frame, const KeyHits& hits);
-  const Judgement& loud_frame(std::string_view frame, std::uint32_t hash, const KeyHits& hits);
-  bool may_be_quiet(std::string_view frame, const KeyHits& hits);
-  const Judgement& plain_frame(std::string_view frame, std::uint32_t hash, const KeyHits& hits);
-  bool is_quiet_in(const flow::Flow* flow, bool streamed) const;
-  bool tracked_by_rules(flow::Flow& flow, flow::Direction direction, bool streamed);
-  const Judgement& end_frame(const flow::Flow* flow, bool by_flow);
-  bool drop_by_flow(flow::Flow& flow);
-  static bool asks_anew(const flow::Flow& flow, const flow::Packet& packet);
-  void read_facts();
-  flow::Flow* inspect_datagram(flow::Flow* flow, bool& by_flow);
-  void between_frames();
-  match::FlowFacts facts_of(const flow::Flow& flow, flow::Direction direction) const;
-  match::FlowFacts stream_facts_of(const flow::Flow& flow, flow::Direction direction) const;
-  void inspect_packet(flow::Flow* flow, bool in_stream);
-  bool has_candidates(match::Detector::Scope scope, std::size_t found, std::size_t inspected,
-                      bool addresses_told = false);
-  // Whether rules about addresses alone have been tried with the direction: they say the same of each of its packets.
-  bool addresses_told(const flow::Flow* flow) const {
-    return flow != nullptr && flow->user >> FlowMark::generation_at == mark_of_generation() &&
-           (flow->user & told_mark()) != 0;
-  }
-  void tell_addresses(flow::Flow& flow) const;
-  std::uint16_t mark_of_generation() const {
-    return static_cast<std::uint16_t>(rules().generation()) & (0xffffU >> FlowMark::generation_at);
-  }
-  std::uint16_t told_mark() const {
-    return subject_.direction == flow::Direction::to_server ? FlowMark::told_to_server : FlowMark::told_to_client;
-  }
-  void inspect_piece(flow::Flow& flow, flow::Extra& extra, flow::Direction direction, const flow::StreamData& data);
-  void keep_dropping(flow::Flow& flow) const;
-  bool has_stream_candidates(flow::Carried& carried, std::size_t found, const flow::StreamData& data, bool& all);
-  std::size_t find_in(const flow::StreamData& data, flow::Carried& carried);
-  // False: candidates are left.
-  bool inspect(const match::FlowFacts& facts, flow::Flow* flow, flow::Extra* extra, const match::Buffers& buffers,
-               std::string_view payload);
-  void reject(match::Told told);
-  static void set_headers(match::Buffers& buffers, const match::PacketFacts& packet);
-  // What of search_->matched the packet and its flow meet with, and alerts.
-  void act(const match::FlowFacts& facts, flow::Flow* flow, flow::Extra* extra, std::string_view payload);
-  void inspect_http(flow::Flow& flow, flow::Extra& extra, flow::http::Event event,
-                    flow::http::Transaction& transaction);
-  void note_waiting(flow::Flow& flow, flow::Direction direction, const flow::http::Transaction& transaction);
-  void note_unset(flow::Flow& flow, flow::Direction direction, std::size_t piece);
-  void settle(const flow::http::Transaction* transaction);
-  void try_unset();
-  void settle_all();
-  void forget_waiting(const flow::Flow& flow);
-  bool has_held(std::uint32_t rule, const flow::Flow& flow) const;
-  bool held_before(std::uint32_t rule, const flow::Flow& flow);
-  std::uint64_t number_of(const flow::Flow* flow) const;
-  const flow::http::Transaction* transaction_of(const flow::Extra* extra) const;
-  std::size_t search_http(match::Point point, bool grows, flow::http::Transaction& transaction,
-                          match::Buffers& buffers);
-  bool is_late() { return lateness_.is_late(counters_.frames, spent()); }
-  bool leaves_hits();
-  bool drops_unseen(const flow::Flow& flow);
-  bool search_buffer(match::Buffer buffer, std::string_view bytes, flow::http::Marks& marks);
-  void search_body(match::BufferSet bodies, bool grows, flow::http::Message& message);
-  void list(std::uint32_t number);
-  void mark_found(flow::http::Marks& marks, std::uint32_t number);
-  void add_found(const flow::http::Marks& marks);
-  flow::http::Marks& marks_of(flow::http::Message& message);
-  void search_again(flow::http::Message& message);
-  void set_policy();
-  std::size_t search(match::Buffer buffer, std::string_view bytes, std::size_t from = 0, std::size_t found = 0);
-  std::size_t search_payload(std::string_view bytes, std::size_t from);
-  struct Searched {
-    std::size_t found = 0;
-    bool all = true;  // false: there was no time for the rest
-  };
-  Searched search_slices(std::string_view bytes, std::size_t from, bool has_waited);
-  bool is_first_release(const flow::Flow& flow);
-  // Nothing of it is inspected any more.
-  bool is_passed(const flow::Flow& flow) const { return (flow.user & FlowMark::passed) != 0 || subject_.passed; }
-  std::optional<std::size_t> search_in_time(match::Buffer buffer, std::string_view bytes);
-  bool may_search();
-  void tell(const Alert& alert);
-  void tell_held() {
-    if (!held_alerts_.empty()) [[unlikely]]
-      tell_all_held();
-  }
-  void tell_all_held();
-  void overload(bool decisive = true);
-  DropReason drop_reason() const;
-  void tell_dropped(const flow::Flow* flow, bool by_flow);
-  std::size_t take_hits(const KeyHits& hits, std::string_view bytes, std::size_t history, bool before_by_core = false);
-
-  std::unique_ptr<InspectionSearch> search_;
-  const InspectionSettings settings_;
-  bool drops_left_ = false;     // drop_on_overload, where a rule drops at all
-  bool drops_limited_ = false;  // drop_on_http_limit, likewise
-  AlertSink& sink_;
-  Lateness lateness_;
-  std::uint64_t late_from_ = Lateness::never;
-  InspectionCounters counters_;
-  std::uint64_t now_ = 0;  // microseconds
-  // The frame, or what is inspected besides (AsIf); between frames there is none (between_frames()).
-  Subject subject_;
-  InspectionShare share_;
-  bool is_datagram_ = false;  // put together from fragments
-  bool by_keys_ = false;      // what is in search_->found
-  bool quiet_ = false;        // no rule looks at the packet, and it is not read yet
-  bool depends_ = false;      // that may be so, as its flow says: of plain_
-  flow::Packet plain_;
-  match::FlowBits own_bits_{};        // of a flow without an Extra
-  const flow::Flow* flow_ = nullptr;  // of the frame, once it is known
-  std::uint64_t most_decoding_ = Lateness::never;
-  // The other flow that was last inspected during the frame (AsIf), null: none; and what it may still use, of the time
-  // that all of them have.
-  const flow::Flow* other_flow_ = nullptr;
-  InspectionShare other_share_;
-  std::uint32_t to_come_ = 0;  // frames of the batch, as next() says
-  WholeReleases releases_;
-  std::string text_;  // buffers that are put together
-  // The last rules that held for HTTP transactions: a response may be whole a second time, with bytes that came behind
-  // its end.
-  struct Held {
-    std::uint32_t flow, rule;
-    std::uint64_t transaction;
-    bool operator==(const Held&) const = default;
-  };
-  Held held_of(std::uint32_t rule, const flow::Flow& flow) const;
-  std::array<Held, 64> held_{};
-  std::size_t next_held_ = 0;
-  const flow::http::Transaction* transaction_ = nullptr;  // that is being inspected
-  // Of a message: rules that hold but for their flowbits, until the frame, or the message, has told all.
-  struct Waiting {
-    flow::Flow* flow = nullptr;
-    flow::Direction direction = flow::Direction::to_server;
-    std::uint64_t transaction = 0;
-    std::vector<std::uint32_t> rules;
-  };
-  Waiting waiting_;
-  // Of the last piece of the frame's stream, so many bytes: rules that ask for a flowbit that its HTTP may set.
-  struct Unset {
-    flow::Flow* flow = nullptr;
-    std::size_t piece = 0;
-    std::vector<std::uint32_t> rules;
-  };
-  Unset unset_;
-  flow::Fragments fragments_;
-  // Alerts of a request line wait for its headers, if those come in the same frame, so that they can be told with them.
-  bool holds_alerts_ = false;
-  std::uint32_t blocking_rule_ = 0;  // where subject_.judgement.by_rule
-  std::vector<Alert> held_alerts_;
+  InspectionEnvironment env_;
+  ConversationInspector events_;
+  FragmentInspector fragments_;
+  Judgement last_;
   flow::Conversations conversations_;  // last: its end may still inspect
 };
-
-inline void Inspection::begin_frame(std::string_view frame, const KeyHits& hits) {
-  subject_.frame = frame;
-  subject_.hits.take(hits, rules().generation());
-  subject_.direction = flow::Direction::to_server;
-  subject_.judgement = {};
-  share_.begin(settings_.budget);
-  counters_.by_device += subject_.hits.known || subject_.hits.too_many ? 1 : 0;
-  counters_.many_keys += subject_.hits.too_many ? 1 : 0;
-  ++counters_.frames;
-}
-
-inline const Judgement& Inspection::end_frame(const flow::Flow* flow, bool by_flow) {
-  if (!waiting_.rules.empty() || !unset_.rules.empty()) [[unlikely]] {
-    settle_all();
-  }
-  tell_held();
-  if (subject_.judgement.overload) [[unlikely]] {
-    ++counters_.overloaded;
-    if (!subject_.judgement.drop) sink_.unseen();
-  }
-  if (subject_.judgement.drop) [[unlikely]] {
-    tell_dropped(flow, by_flow);
-  }
-  between_frames();
-  return subject_.judgement;
-}
-
-// What a flow tells at its end, when the table is swept, is about no frame: the last one's memory is no more.
-// subject_.packet still points there, and is replaced before it is read (AsIf).
-inline void Inspection::between_frames() {
-  subject_.frame = {};
-  subject_.hits.known = subject_.hits.too_many = subject_.passed = false;
-  is_datagram_ = false;
-  flow_ = nullptr;
-  other_flow_ = nullptr;
-}
 
 }  // namespace sluice::function

@@ -1,6 +1,8 @@
-#include "function/inspect/inspection_subject.h"
+#include "function/inspect/packet_budget.h"
 
 #include <gtest/gtest.h>
+
+#include "function/inspect/prefilter_matches.h"
 
 namespace sluice::function {
 namespace {
@@ -44,37 +46,39 @@ TEST(Lateness, OfABatchThatIsLateAlreadyStaysSo) {
   EXPECT_TRUE(lateness.is_late_at(5000, 1, 0)) << "0: late whatever comes";
 }
 
-TEST(DeviceHits, AreOfUseByTheRulesInForceAlone) {
+TEST(PrefilterMatches, AreOfUseByTheRulesInForceAlone) {
   const std::uint32_t keys[2] = {7, 9};
   KeyHits hits;
   hits.generation = 3;
   hits.key = keys;
   hits.count = 2;
-  DeviceHits taken;
-  taken.take(hits, 3);
-  EXPECT_TRUE(taken.known);
-  EXPECT_FALSE(taken.too_many);
-  EXPECT_EQ(taken.keys.key, keys);
-  taken.take(hits, 4);
-  EXPECT_FALSE(taken.known);
-  EXPECT_FALSE(taken.too_many) << "the core searches";
+  PrefilterMatches taken(hits, 3);
+  EXPECT_TRUE(taken.known());
+  EXPECT_FALSE(taken.too_many());
+  EXPECT_EQ(taken.keys().data(), keys);
+  EXPECT_EQ(taken.keys().size(), 2U);
+  taken = PrefilterMatches(hits, 4);
+  EXPECT_FALSE(taken.known());
+  EXPECT_FALSE(taken.too_many()) << "the core searches";
   hits.count = match::max_hits + 1;
-  taken.take(hits, 3);
-  EXPECT_FALSE(taken.known);
-  EXPECT_TRUE(taken.too_many);
+  taken = PrefilterMatches(hits, 3);
+  EXPECT_FALSE(taken.known());
+  EXPECT_TRUE(taken.too_many());
 }
 
-TEST(InspectionShare, BeginsButForItsTime) {
-  InspectionShare share;
-  share.time.begin(100);
-  share.time.spend(40);
-  share.allowance = share.waited = share.decoding = 1;
-  share.begin(12);
-  EXPECT_EQ(share.candidates, 12U);
-  EXPECT_EQ(share.allowance, InspectionShare::least_allowance);
-  EXPECT_EQ(share.waited, 0U);
-  EXPECT_EQ(share.decoding, 0U);
-  EXPECT_EQ(share.time.spent(), 40U);
+TEST(PacketBudget, BeginsWithItsCandidatesAndTheBatchsTime) {
+  ConfirmTime time;
+  time.begin(100);
+  PacketBudget first(time, 12);
+  first.time.spend(40);
+  first.candidates = 0;
+  first.allowance = first.waited = first.decoding = 1;
+  const PacketBudget second(time, 12);
+  EXPECT_EQ(second.candidates, 12U);
+  EXPECT_EQ(second.allowance, PacketBudget::least_allowance);
+  EXPECT_EQ(second.waited, 0U);
+  EXPECT_EQ(second.decoding, 0U);
+  EXPECT_EQ(second.time.spent(), 40U) << "the first's";
 }
 
 TEST(WholeReleases, BeginsWithNone) {
