@@ -111,7 +111,7 @@ TEST_F(InspectionTest, what_is_left_of_rules_that_only_alert_drops_nothing) {
 }
 
 // Without the share of each frame the dear one takes twice the time that there is for all. A pause of this thread is
-// charged like anything else, so not every round tells. (How frames share what there is: confirm_time_test.cc.)
+// charged like anything else, so not every round shows it. (How frames share what there is: confirm_time_test.cc.)
 TEST_F(InspectionTest, a_dear_frame_does_not_take_the_time_of_those_behind_it) {
   std::string rules = "drop udp any any -> any any (content:\"evil\"; sid:1;)\n", dear = "evil ";
   for (int i = 1000; i < 4000; ++i) {

@@ -102,7 +102,7 @@ TEST_F(InspectionDropped, hold_nothing_whatever_comes_and_all_of_it_is_dropped) 
   }
 }
 
-// The line's alert waits for the headers: it is told before the request is given back.
+// The line's alert waits for the headers: it is reported before the request is given back.
 TEST_F(InspectionDropped, are_told_with_their_request) {
   class Paths final : public AlertSink {
    public:

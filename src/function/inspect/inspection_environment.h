@@ -1,5 +1,6 @@
 // What the inspectors of a lane share: the rules in force and what is searched with them, the policy, the batch's
-// limits, conversations, counters and who is told of alerts. What they inspect is not here, but in a PacketContext.
+// limits, conversations, counters, and to whom alerts are reported. What they inspect is not here, but in a
+// PacketContext.
 //
 // Lifetime: made before the conversations that it names, which report to its inspectors at their end; so these go
 // first. Thread-safety: none, of one lane.

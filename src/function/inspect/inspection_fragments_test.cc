@@ -332,7 +332,7 @@ TEST_F(InspectionFragments, what_has_no_ports_is_of_its_protocols_rules) {
           "alert " +
           protocol +
           " any any -> any 53 (content:\"evil\"; sid:3;)\n"
-          // So that what the device looks for is told of the frame by a rule of another class.
+          // So that a rule of another class makes the device look for it, and report it of the frame.
           "alert icmp any any -> any any (content:\"EVIL\"; nocase; sid:4;)\n"
           "alert sctp any any -> any any (content:\"EVIL\"; nocase; sid:5;)\n");
       const std::uint8_t number = protocol == "udp" ? packet::protocol_udp : packet::protocol_tcp;

@@ -66,7 +66,7 @@ class InspectionTest : public testing::Test, public AlertSink {
   std::uint32_t sequence_[2] = {1000, 5000};
   std::uint64_t now_ = 0;  // microseconds
   bool blocked_ = false;
-  bool by_device_ = false;                  // what a device would find is told
+  bool by_device_ = false;                  // there are prefilter matches, as a device would find
   std::unique_ptr<Inspection> inspection_;  // last: it alerts at its end
 };
 

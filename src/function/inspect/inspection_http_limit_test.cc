@@ -113,7 +113,7 @@ TEST_F(InspectionHttpLimit, where_no_rule_drops_it_goes_on) {
   EXPECT_THAT(drops_, IsEmpty());
 }
 
-// What still was inspected is told, and the rule is why.
+// What still was inspected is reported, and the rule is why.
 TEST_F(InspectionHttpLimit, a_rule_that_holds_before_it_is_told) {
   use(true);
   std::string text = many_fields();

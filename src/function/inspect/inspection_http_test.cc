@@ -54,7 +54,7 @@ TEST_F(InspectionHttpTest, rawbytes_are_looked_for_in_what_was_sent) {
 }
 
 // What stands behind a body in chunks is among the headers, for rules of headers and for those of headers and bodies.
-// What held without it is not told again.
+// What held without it is not reported again.
 TEST_F(InspectionHttpTest, trailers_are_headers) {
   use("drop http any any -> any any (flow:to_server; http.header; content:\"EVILHDR\"; sid:1;)\n"
       "alert http any any -> any any (flow:to_server; http.header.raw; content:\"X-A: EVILHDR\"; sid:2;)\n"
@@ -110,7 +110,7 @@ TEST_F(InspectionHttpTest, a_body_is_inspected_as_it_grows) {
   EXPECT_THAT(alerts(), ElementsAre(2));
 }
 
-// Of bodies in pieces: with the piece that makes a rule hold it is told, whatever of it lies in earlier ones.
+// Of bodies in pieces: with the piece that makes a rule hold it is reported, whatever of it lies in earlier ones.
 TEST_F(InspectionHttpTest, a_growing_body_is_confirmed_as_if_all_of_it_were_each_time) {
   std::mt19937 random(4);
   const auto letters = [&](std::size_t most) {
@@ -140,7 +140,7 @@ TEST_F(InspectionHttpTest, a_growing_body_is_confirmed_as_if_all_of_it_were_each
     request();
     response("HTTP/1.1 200 ok\r\nContent-Length: 1000\r\n\r\n");
     std::string body;
-    std::set<std::uint32_t> told;
+    std::set<std::uint32_t> reported;
     for (int pieces = 0; pieces < 20; ++pieces) {
       const std::string piece = letters(5);
       body += piece;
@@ -150,7 +150,7 @@ TEST_F(InspectionHttpTest, a_growing_body_is_confirmed_as_if_all_of_it_were_each
       std::vector<std::uint32_t> wanted;
       for (std::uint32_t r = 0; r < matchers.size(); ++r) {
         const bool holds = matchers[r].matches(buffers, scratch) == match::PayloadVerdict::yes;
-        if (holds && told.insert(r + 1).second) wanted.push_back(r + 1);
+        if (holds && reported.insert(r + 1).second) wanted.push_back(r + 1);
       }
       holding += wanted.size();
       ASSERT_THAT(alerts(), testing::UnorderedElementsAreArray(wanted)) << text << " on " << body << " by " << piece;
@@ -330,23 +330,24 @@ TEST_F(InspectionHttpTest, an_alert_knows_its_transaction_and_one_in_the_stream_
   use("alert http any any -> any any (content:\"GET\"; http_method; sid:1;)\n"
       "alert tcp any any -> any any (content:\"from-a-stream\"; sid:2;)\n"
       "alert http any any -> any any (file_data; content:\"in-a-body\"; sid:3;)\n");
-  const auto told = [&] { return std::pair(alerts(), std::exchange(urls_, {})); };
+  const auto reported = [&] { return std::pair(alerts(), std::exchange(urls_, {})); };
   const auto is = [](std::vector<std::uint32_t> sids, std::vector<std::string> urls) { return std::pair(sids, urls); };
   segment(true, ack, "GET /from-a-stream HTTP/1.1\r\n");
-  EXPECT_EQ(told(), is({2, 1}, {"", "/from-a-stream "})) << "nobody knows the request before its first piece is taken";
+  EXPECT_EQ(reported(), is({2, 1}, {"", "/from-a-stream "}))
+      << "nobody knows the request before its first piece is taken";
   segment(true, ack, "X: from-a-stream\r\n\r\n");
-  EXPECT_EQ(told(), is({2}, {"/from-a-stream "}));
+  EXPECT_EQ(reported(), is({2}, {"/from-a-stream "}));
   response("HTTP/1.1 200 ok\r\nX: from-a-stream\r\nContent-Length: 1000\r\n\r\n");
-  EXPECT_EQ(told(), is({2}, {"/from-a-stream "})) << "nor its answer's status";
+  EXPECT_EQ(reported(), is({2}, {"/from-a-stream "})) << "nor its answer's status";
   response("from-a-stream in-a-body");
-  EXPECT_EQ(told(), is({2, 3}, {"/from-a-stream 200", "/from-a-stream 200"}));
+  EXPECT_EQ(reported(), is({2, 3}, {"/from-a-stream 200", "/from-a-stream 200"}));
   segment(true, ack, "GET /2 HTTP/1.1\r\n\r\n");
-  told();
+  reported();
   response("from-a-stream");
-  EXPECT_EQ(told(), is({2}, {""})) << "one of two that wait for their answers' ends";
+  EXPECT_EQ(reported(), is({2}, {""})) << "one of two that wait for their answers' ends";
 }
 
-// And one whose headers come later is told with its line.
+// And one whose headers come later is reported with its line.
 TEST_F(InspectionHttpTest, an_alert_of_a_request_line_knows_the_headers_that_come_with_it) {
   use("alert http any any -> any any (content:\"/1\"; http_uri; sid:1;)\n"
       "drop http any any -> any any (content:\"/2\"; http_uri; sid:2;)\n"

@@ -124,7 +124,7 @@ TEST_F(InspectionLateTest, what_a_device_found_is_left_and_counted_on_every_way)
   }
 }
 
-// Of more keys than it tells nobody knows which: the core would search for all of them, when it has no time.
+// Of more keys than it reports nobody knows which: the core would search for all of them, when it has no time.
 TEST_F(InspectionLateTest, what_a_device_found_too_much_in_is_left_and_counted) {
   for (const bool drops : {false, true}) {
     SCOPED_TRACE(drops);

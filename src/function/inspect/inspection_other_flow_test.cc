@@ -1,5 +1,5 @@
-// What a frame makes other flows tell, by ending them or taking their room, and the frame itself: neither pays for the
-// other.
+// What a frame makes other flows report, by ending them or taking their room, and the frame itself: neither pays for
+// the other.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -32,18 +32,18 @@ const std::string body_rule =
 
 class InspectionOtherFlowTest : public testing::Test, public AlertSink {
  protected:
-  struct Told {
+  struct Reported {
     std::uint32_t sid;
     std::string ends;
     bool blocked;
-    bool operator==(const Told&) const = default;
+    bool operator==(const Reported&) const = default;
   };
 
   void use(const std::string& text, const InspectionSettings& settings) {
     auto rules = test::rules_of(test::with_policy(text, settings.drop_on_overload));
     ASSERT_NE(rules, nullptr);
     inspection_ = std::make_unique<Inspection>(std::make_unique<InspectionSearch>(std::move(rules)), settings, *this);
-    told_.clear();
+    reported_.clear();
   }
   static InspectionSettings settings(std::uint32_t budget) {
     InspectionSettings settings = test::small_settings();
@@ -54,9 +54,9 @@ class InspectionOtherFlowTest : public testing::Test, public AlertSink {
 
   void alert(const Alert& alert) override {
     const match::PacketFacts& packet = *alert.packet;
-    told_.push_back({alert.rules->detector().rules().rules[alert.rule].sid,
-                     std::to_string(packet.source_port) + " > " + std::to_string(packet.destination_port),
-                     alert.blocked});
+    reported_.push_back({alert.rules->detector().rules().rules[alert.rule].sid,
+                         std::to_string(packet.source_port) + " > " + std::to_string(packet.destination_port),
+                         alert.blocked});
   }
 
   // A segment from or to 10.0.0.1's port; sequence numbers begin at 0 behind the SYNs.
@@ -80,7 +80,7 @@ class InspectionOtherFlowTest : public testing::Test, public AlertSink {
     segment(port, false, ack, 0, request.size(), response);
   }
 
-  std::vector<Told> told_;
+  std::vector<Reported> reported_;
   std::uint64_t now_ = 0;                   // microseconds
   std::unique_ptr<Inspection> inspection_;  // last: it alerts at its end
 };
@@ -94,7 +94,7 @@ TEST_F(InspectionOtherFlowTest, http_that_makes_room_is_not_dropped_for_the_fram
     handshake(5000);
     EXPECT_EQ(segment(5000, true, ack, 0, 0, is_dear ? dear : "hello").drop, is_dear);
     EXPECT_FALSE(segment(4000, false, ack, response.size(), request.size(), "goes on").drop);
-    EXPECT_THAT(told_, ElementsAre(Told{9, "80 > 4000", false}));
+    EXPECT_THAT(reported_, ElementsAre(Reported{9, "80 > 4000", false}));
   }
 }
 
@@ -106,7 +106,7 @@ TEST_F(InspectionOtherFlowTest, alerts_of_http_that_makes_room_are_not_blocked_w
   answered_request(4000);
   handshake(5000);
   EXPECT_TRUE(segment(5000, true, ack, 0, 0, dear).drop);
-  EXPECT_THAT(told_, ElementsAre(Told{1, "5000 > 80", true}, Told{9, "80 > 4000", false}));
+  EXPECT_THAT(reported_, ElementsAre(Reported{1, "5000 > 80", true}, Reported{9, "80 > 4000", false}));
 }
 
 TEST_F(InspectionOtherFlowTest, a_frame_does_not_pay_for_a_closed_flow_that_it_ends) {
@@ -125,7 +125,7 @@ TEST_F(InspectionOtherFlowTest, a_frame_does_not_pay_for_a_closed_flow_that_it_e
     EXPECT_FALSE(judgement.overload);
     EXPECT_FALSE(judgement.drop);
     EXPECT_EQ(inspection_->counters().left, left + 2) << "of the closed flow";
-    EXPECT_THAT(told_, testing::Contains(Told{5, "5000 > 80", false}));
+    EXPECT_THAT(reported_, testing::Contains(Reported{5, "5000 > 80", false}));
   }
 }
 
@@ -144,7 +144,7 @@ TEST_F(InspectionOtherFlowTest, a_frame_that_uses_up_its_time_leaves_that_of_oth
   handshake(5000);
   inspection_->begin(1 << 21);
   EXPECT_TRUE(segment(5000, true, ack, 0, 0, slow).overload);
-  EXPECT_THAT(told_, ElementsAre(Told{9, "80 > 4000", false}));
+  EXPECT_THAT(reported_, ElementsAre(Reported{9, "80 > 4000", false}));
   EXPECT_FALSE(segment(4000, false, ack, response.size(), request.size(), "goes on").drop);
 }
 
@@ -167,16 +167,37 @@ TEST_F(InspectionOtherFlowTest, without_time_another_flow_is_left_and_no_frame_i
     inspection_->begin(c.ticks, 4);
     inspection_->next(4);
     EXPECT_FALSE(segment(5000, true, ack, 0, 0, "hello").drop);
-    EXPECT_EQ(told_.size(), c.is_inspected ? 1U : 0U);
+    EXPECT_EQ(reported_.size(), c.is_inspected ? 1U : 0U);
     EXPECT_EQ(inspection_->counters().left, c.is_inspected ? 0U : 1U);
     EXPECT_EQ(inspection_->counters().overloaded, 0U) << "no frame is";
     EXPECT_EQ(segment(4000, false, ack, response.size(), request.size(), "goes on").drop, !c.is_inspected);
   }
 }
 
+// Closed, it ends with two pieces that waited, of which the second was released.
+TEST_F(InspectionOtherFlowTest, http_that_a_late_batch_leaves_of_another_flow_is_not_the_frames) {
+  InspectionSettings one = settings(1000);
+  one.conversations.extras = 1;
+  use(body_rule, one);
+  answered_request(4000);
+  const auto sent = static_cast<std::uint32_t>(request.size());
+  const auto received = static_cast<std::uint32_t>(response.size());
+  segment(4000, false, ack, received + 10, sent, "waits");
+  segment(4000, false, ack, received + 30, sent, "waits, too");
+  segment(4000, true, ack | fin, sent, received);
+  segment(4000, false, ack | fin, received + 40, sent);
+  handshake(5000);
+  inspection_->set_looks_until(0);
+  const Judgement judgement = segment(5000, true, ack, 0, 0, "hello");
+  EXPECT_FALSE(judgement.drop);
+  EXPECT_FALSE(judgement.overload);
+  EXPECT_EQ(inspection_->counters().http_left, 1U);
+  EXPECT_EQ(inspection_->counters().overloaded, 0U);
+}
+
 // The request line is held until the rest of its headers comes; before that, its acknowledgement lets out what the
 // server had sent behind a gap.
-TEST_F(InspectionOtherFlowTest, held_alerts_are_told_of_their_own_packet) {
+TEST_F(InspectionOtherFlowTest, held_alerts_are_reported_of_their_own_packet) {
   use("alert http any any -> any any (http.uri; content:\"/evil\"; sid:1;)\n"
       "alert tcp any any -> any any (flow:to_client; content:\"serverbytes\"; sid:2;)\n"
       "alert http any any -> any any (flow:to_client; file_data; content:\"serverbytes\"; sid:3;)\n",
@@ -185,10 +206,10 @@ TEST_F(InspectionOtherFlowTest, held_alerts_are_told_of_their_own_packet) {
   const auto sent = static_cast<std::uint32_t>(request.size());
   const auto received = static_cast<std::uint32_t>(response.size());
   segment(4000, false, ack, received + 10, sent, "serverbytes");
-  told_.clear();
+  reported_.clear();
   segment(4000, true, ack, sent, received + 21, "GET /evil HTTP/1.1\r\n");
-  ASSERT_THAT(told_, testing::Contains(Told{1, "4000 > 80", false}));
-  for (const Told& told : told_) EXPECT_EQ(told.ends, told.sid == 1 ? "4000 > 80" : "80 > 4000");
+  ASSERT_THAT(reported_, testing::Contains(Reported{1, "4000 > 80", false}));
+  for (const Reported& one : reported_) EXPECT_EQ(one.ends, one.sid == 1 ? "4000 > 80" : "80 > 4000");
 }
 
 }  // namespace

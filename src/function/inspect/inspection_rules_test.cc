@@ -87,13 +87,13 @@ TEST(InspectionRules, making_them_ends_where_it_is_told_to_stop) {
       "alert http any any -> any any (http.uri; content:\"three\"; sid:3;)\n");
   const std::vector<std::pair<std::size_t, std::size_t>> steps = {{0, 3}, {2, 3}, {3, 3}};
   for (std::size_t end = 1; end <= steps.size() + 1; ++end) {
-    std::vector<std::pair<std::size_t, std::size_t>> told;
+    std::vector<std::pair<std::size_t, std::size_t>> steps_seen;
     const auto rules = InspectionRules::make(set, nullptr, [&](std::size_t done, std::size_t total) {
-      told.emplace_back(done, total);
-      return told.size() < end;
+      steps_seen.emplace_back(done, total);
+      return steps_seen.size() < end;
     });
     const std::size_t expected = std::min(end, steps.size());
-    EXPECT_THAT(told, testing::ElementsAreArray(steps.data(), expected));
+    EXPECT_THAT(steps_seen, testing::ElementsAreArray(steps.data(), expected));
     ASSERT_EQ(rules.has_value(), end > steps.size());
     if (!rules) {
       EXPECT_EQ(rules.error().message, "interrupted while rules were compiled");

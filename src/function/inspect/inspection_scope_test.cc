@@ -187,7 +187,7 @@ TEST_F(InspectionScopeTest, of_rules_about_addresses_flows_are_counted) {
   EXPECT_THAT(alerts(), ElementsAre(2));
 }
 
-// What was told stays dropped, and what was passed for one packet is looked at in the next.
+// What was reported stays dropped, and what was passed for one packet is looked at in the next.
 TEST_F(InspectionScopeTest, rules_about_addresses_act_as_before) {
   use("drop ip any any -> 10.0.0.2 any (sid:1;)\n");
   EXPECT_TRUE(udp("a").drop);

@@ -1,4 +1,4 @@
-// Conversations with rules, and what is told of each alert and of each dropped frame: what the tests of it share.
+// Conversations with rules, and what is reported of each alert and of each dropped frame: what the tests of it share.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -34,7 +34,7 @@ class StreamOnlyTest : public InspectionScopeTest {
     return feed(test::segment_of(sent.to_server, sent.flags, sequence, first[sent.to_server ? 1 : 0] + acknowledged,
                                  sent.text));
   }
-  std::set<std::uint32_t> told() {
+  std::set<std::uint32_t> reported() {
     const std::vector<std::uint32_t> all = alerts();
     return {all.begin(), all.end()};
   }
@@ -50,7 +50,7 @@ TEST_F(StreamOnlyTest, what_is_beside_the_stream_is_for_other_rules) {
   struct Case {
     const char* what;
     std::vector<Sent> sent;
-    std::set<std::uint32_t> told;
+    std::set<std::uint32_t> reported;
   };
   for (const Case& c : {
            Case{"in order", {{up, ack, 0, "GOODEVIL"}}, with_good(in)},
@@ -104,7 +104,7 @@ TEST_F(StreamOnlyTest, what_is_beside_the_stream_is_for_other_rules) {
       handshake();
       for (const Sent& sent : c.sent) send(sent, 0);
       inspection_->finish();
-      EXPECT_EQ(told(), c.told) << c.what << (inline_too ? ", inline" : "");
+      EXPECT_EQ(reported(), c.reported) << c.what << (inline_too ? ", inline" : "");
     }
   }
 }
@@ -137,7 +137,7 @@ TEST_F(StreamOnlyTest, data_in_a_syn_is_of_an_established_conversation) {
   for (const std::string& options : {cookie, experiment}) {
     use("alert" + rules);
     syn_with(options, request);
-    EXPECT_EQ(told(), (std::set<std::uint32_t>{1, 2, 6}));
+    EXPECT_EQ(reported(), (std::set<std::uint32_t>{1, 2, 6}));
     // The server answers before its SYN-ACK is acknowledged.
     const auto sent = static_cast<std::uint32_t>(request.size());
     feed(test::segment_of(false, syn | ack, 5000, 1001 + sent));
@@ -151,11 +151,11 @@ TEST_F(StreamOnlyTest, data_in_a_syn_is_of_an_established_conversation) {
   syn_with(cookie, request.substr(0, 7));
   feed(test::segment_of(false, syn | ack, 5000, 1008));
   feed(test::segment_of(true, ack, 1008, 5001, request.substr(7)));
-  EXPECT_EQ(told(), (std::set<std::uint32_t>{1, 2, 6}));
+  EXPECT_EQ(reported(), (std::set<std::uint32_t>{1, 2, 6}));
   // Without the option hosts take nothing before the handshake is done.
   use("alert" + rules);
   syn_with("", request);
-  EXPECT_EQ(told(), (std::set<std::uint32_t>{3, 6}));
+  EXPECT_EQ(reported(), (std::set<std::uint32_t>{3, 6}));
 }
 
 }  // namespace

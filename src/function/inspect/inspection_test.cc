@@ -313,7 +313,7 @@ TEST_F(InspectionTest, parts_of_a_rule_come_in_several_pieces) {
   }
 }
 
-// More rules than are kept. Of those that have held four are known, and told once only.
+// More rules than are kept. Of those that have held four are known, and reported once only.
 TEST_F(InspectionTest, of_many_rules_that_are_open_none_is_lost) {
   std::string rules, first;
   std::vector<std::uint32_t> all;

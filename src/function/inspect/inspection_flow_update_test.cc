@@ -1,4 +1,4 @@
-// A frame that is known to be quiet is judged as any other with the same keys: none.
+// A frame of which only the flow is brought up to date is judged as any other with the same prefilter matches: none.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -28,7 +28,7 @@ constexpr const char* rules_text =
     "alert icmp any any -> any any (itype:8; sid:10;)\n"
     "alert tcp any any -> any 81 (content:\"long enough\"; sid:11;)\n";
 
-class QuietFrames : public testing::Test, public AlertSink {
+class FlowUpdateOnly : public testing::Test, public AlertSink {
  protected:
   void SetUp() override {
     rules_ = test::rules_of(rules_text);
@@ -70,10 +70,10 @@ Bytes random_frame(std::mt19937& random) {
   return builder.payload(payload).build();
 }
 
-TEST_F(QuietFrames, are_judged_as_without_that_knowledge) {
+TEST_F(FlowUpdateOnly, are_judged_as_without_that_knowledge) {
   const auto known = make(), unknown = make();
   std::mt19937 random(3);
-  unsigned quiet = 0, alerts = 0;
+  unsigned flow_updates = 0, alerts = 0;
   for (unsigned round = 1; round <= 50'000; ++round) {
     const Bytes bytes = random_frame(random);
     const std::string_view frame{reinterpret_cast<const char*>(bytes.data()), bytes.size()};
@@ -81,7 +81,7 @@ TEST_F(QuietFrames, are_judged_as_without_that_knowledge) {
     const match::PacketFacts facts = match::facts_of(frame);
     ASSERT_EQ(brief.payload, facts.payload);
     ASSERT_EQ(brief.klass, rules_->detector().classes().class_of(facts));
-    quiet += brief.quiet ? 1 : 0;
+    flow_updates += brief.quiet ? 1 : 0;
     KeyHits hits{rules_->generation(), nullptr, 0};
     sids_.clear();
     unknown->frame(frame, round * 1000, hits);
@@ -91,7 +91,7 @@ TEST_F(QuietFrames, are_judged_as_without_that_knowledge) {
     ASSERT_EQ(sids_, expected) << "in round " << round;
     alerts += static_cast<unsigned>(expected.size());
   }
-  EXPECT_GT(quiet, 10'000U);
+  EXPECT_GT(flow_updates, 10'000U);
   EXPECT_GT(alerts, 1'000U);
   EXPECT_EQ(known->counters().frames, unknown->counters().frames);
   EXPECT_EQ(known->conversations().table().counters().made, unknown->conversations().table().counters().made);
@@ -165,7 +165,7 @@ class Talk {
   std::array<One, 64> flows_;
 };
 
-TEST_F(QuietFrames, with_keys_are_judged_as_a_core_that_searches_judges_them) {
+TEST_F(FlowUpdateOnly, with_keys_are_judged_as_a_core_that_searches_judges_them) {
   rules_ = test::rules_of(keyed_rules_text);
   ASSERT_NE(rules_, nullptr);
   std::set<std::uint32_t> all;
@@ -189,7 +189,7 @@ TEST_F(QuietFrames, with_keys_are_judged_as_a_core_that_searches_judges_them) {
 }
 
 // Where ports, sizes or the flow rule all of them out there is none.
-TEST_F(QuietFrames, with_keys_have_the_candidates_that_their_flow_leaves) {
+TEST_F(FlowUpdateOnly, with_keys_have_the_candidates_that_their_flow_leaves) {
   rules_ = test::rules_of(keyed_rules_text);
   ASSERT_NE(rules_, nullptr);
   struct Case {
@@ -214,7 +214,7 @@ TEST_F(QuietFrames, with_keys_have_the_candidates_that_their_flow_leaves) {
 }
 
 // `quiet` says what rules say: others that come meanwhile look at the frame.
-TEST_F(QuietFrames, are_none_by_other_rules) {
+TEST_F(FlowUpdateOnly, are_none_by_other_rules) {
   const auto inspection = make();
   const Bytes bytes =
       PacketBuilder().ipv4("10.0.0.1", "10.0.0.2").udp(7, 7).payload(Bytes{'l', 'a', 't', 'e', 'r'}).build();
