@@ -55,14 +55,16 @@ inline Inspection::FrameContext::FrameContext(InspectionEnvironment& env, std::s
 
 const Judgement& Inspection::inspect(std::string_view frame, std::uint32_t hash, const KeyHits& hits) {
   const PrefilterMatches matches(hits, rules().generation());
-  flow::Packet packet;
-  if (matches.known() && flow::read_plain_packet(frame, packet)) return inspect_plain(packet, frame, hash, matches);
+  if (matches.known()) {
+    flow::Packet packet;
+    if (flow::read_plain_packet(frame, packet)) return inspect_plain(packet, frame, hash, matches);
+  }
   return inspect_full(frame, hash, matches);
 }
 
 // Nothing was found in it, and no rule looks at such packets: flow update only.
 const Judgement& Inspection::update_flow(std::string_view frame, std::uint32_t hash, const KeyHits& hits) {
-  FrameContext of(env_, frame, PrefilterMatches(hits, rules().generation()), PacketRules::none);
+  FrameContext of(env_, frame, PrefilterMatches::of_searched(hits), PacketRules::none);
   flow::Packet packet;
   flow::read_plain_packet(frame, packet);  // as brief_of() has: it is one
   events_.follow(of.context, packet, hash);

@@ -30,6 +30,13 @@ class PrefilterMatches {
     known_ = looked & are_all;
     too_many_ = looked & !are_all;
   }
+  // They are of the rules in force, and all that there are.
+  static PrefilterMatches of_searched(const KeyHits& hits) {
+    PrefilterMatches matches;
+    matches.hits_ = &hits;
+    matches.known_ = true;
+    return matches;
+  }
   // Of a payload that no device has seen whole.
   static PrefilterMatches of_unseen() {
     PrefilterMatches matches;
