@@ -8,7 +8,7 @@
 #include <fstream>
 
 #include "bench/bench.h"
-#include "cli/commands_trial_test.h"
+#include "cli/command_line_test.h"
 #include "device/gpu.h"
 
 namespace sluice::cli {

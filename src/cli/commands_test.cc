@@ -9,7 +9,7 @@
 #include <fstream>
 #include <regex>
 
-#include "cli/commands_trial_test.h"
+#include "cli/command_line_test.h"
 
 namespace sluice::cli {
 namespace {

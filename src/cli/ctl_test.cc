@@ -6,7 +6,7 @@
 
 #include <fstream>
 
-#include "cli/commands_trial_test.h"
+#include "cli/command_line_test.h"
 
 namespace sluice::cli {
 namespace {
