@@ -34,11 +34,8 @@ class RuleConfirmation {
   // Of Point::packet. `inspected`: bytes of Buffer::payload. False: no rule is left to be confirmed.
   bool collect(PacketContext& context, match::Detector::Scope scope, const PatternsFound& found, std::size_t inspected,
                bool are_addresses_tried = false) {
-    const match::Detector::Found what{.patterns = {env_.search->found.data(), found.count},
-                                      .by_keys = found.by_keys,
-                                      .inspected = inspected,
-                                      .scope = scope,
-                                      .addresses_told = are_addresses_tried};
+    match::Detector::Found what({env_.search->found.data(), found.count}, found.by_keys, inspected, scope);
+    what.addresses_told = are_addresses_tried;
     return env_.detector().collect(match::Point::packet, context.packet(), what, env_.search->detector);
   }
   // What was collected. False: candidates are left.

@@ -145,13 +145,11 @@ bool StreamInspector::collect(PacketContext& context, flow::Carried& carried, co
                               const flow::StreamData& data, bool& all) {
   const match::Detector& detector = env_.detector();
   InspectionSearch& search = *env_.search;
-  match::Detector::Found what{.patterns = {search.found.data(), found.count},
-                              .by_keys = found.by_keys,
-                              .inspected = data.window.size(),
-                              .scope = match::Detector::Scope::streams,
-                              .stream = true,
-                              .piece = data.fresh,
-                              .window = data.window};
+  match::Detector::Found what({search.found.data(), found.count}, found.by_keys, data.window.size(),
+                              match::Detector::Scope::streams);
+  what.stream = true;
+  what.piece = data.fresh;
+  what.window = data.window;
   if (carried.empty()) return detector.collect(Point::packet, context.packet(), what, search.detector);
   if (carried.lost()) {
     what.open_unknown = true;
