@@ -22,7 +22,7 @@ program:
 	@cmake --build $(BUILD) --target sluice
 	@ln -sf src/cli/sluice $(BUILD)/sluice
 
-# What `sluice bench` runs.
+## benches   the program and its benches, which `sluice bench` runs
 benches: program
 	@cmake --build $(BUILD) --target sluice-bench
 

@@ -47,11 +47,12 @@ struct ReplayOptions {
   // protocol: udp, tcp, streams or http. FILE has one address on a line. FLOWS has a flow of UDP or TCP on each line,
   // `SOURCE PORT DESTINATION PORT`, instead of destinations. payload is one of:
   //
-  //   random, text   or words of English
-  //   web            words of pages and requests; UDP is to port 53 then
-  //   codings        of protocol=http: bodies that cost who decodes them most
-  //   resets         of protocol=streams: data that waits for a byte that never comes, until a reset
-  //   a file         with a piece of payloads on each line, in hexadecimal digits
+  //   random   Random bytes.
+  //   text     Words of English.
+  //   web      Words of pages and requests. UDP is to port 53 then.
+  //   codings  Of protocol=http: bodies that cost who decodes them most.
+  //   resets   Of protocol=streams: data that waits for a byte that never comes, until a reset.
+  //   a file   A piece of payloads on each line, in hexadecimal digits.
   //
   // An Error, one line that begins with "replay: ", for a key that there is not or that is there twice, a value that it
   // does not take, or keys that exclude each other. Also for destinations or flows that cannot be read or have none of

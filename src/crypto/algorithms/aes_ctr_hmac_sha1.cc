@@ -3,6 +3,7 @@
 
 #include "crypto/algorithm.h"
 #include "crypto/algorithms/expand.h"
+#include "crypto/algorithms/rfc2202.h"
 #include "crypto/key_table.h"
 
 namespace sluice::crypto {
@@ -13,19 +14,7 @@ constexpr std::string_view zeros_32 = "00000000000000000000000000000000000000000
 constexpr std::string_view zeros_48 =
     "000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000";
 constexpr std::string_view salt_14 = "0000000000000000000000000000";
-constexpr std::string_view no_nonce = "00000000000000000000";
-constexpr std::string_view cd_50 =
-    "cdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcd";
-constexpr std::string_view dd_50 =
-    "dddddddddddddddddddddddddddddddddddddddddddddddddddddddddddddddddddddddddddddddddddddddddddddddddddd";
-constexpr std::string_view dd_46 =
-    "dddddddddddddddddddddddddddddddddddddddddddddddddddddddddddddddddddddddddddddddddddddddddddd";
-constexpr std::string_view hi_there = "4869205468657265";
-constexpr std::string_view jefe_text = "7768617420646f2079612077616e7420666f72206e6f7468696e673f";
-constexpr std::string_view hmac_key_4 = "0102030405060708090a0b0c0d0e0f10111213141516171819";
 constexpr std::string_view hmac_tag_4 = "4c9007f4026250c6bc8414f9bf50c86c2d7235da";
-constexpr std::string_view key_0b = "0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b";
-constexpr std::string_view key_aa = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
 
 // Counter mode's blocks are RFC 3711's and RFC 6188's, whose counter begins at 0 as a job's does; the tags over them
 // were computed with Python's hmac under RFC 2202's key 4.

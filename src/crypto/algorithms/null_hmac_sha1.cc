@@ -3,23 +3,11 @@
 
 #include "crypto/algorithm.h"
 #include "crypto/algorithms/expand.h"
+#include "crypto/algorithms/rfc2202.h"
 #include "crypto/key_table.h"
 
 namespace sluice::crypto {
 namespace {
-
-constexpr std::string_view no_nonce = "00000000000000000000";
-constexpr std::string_view cd_50 =
-    "cdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcd";
-constexpr std::string_view dd_50 =
-    "dddddddddddddddddddddddddddddddddddddddddddddddddddddddddddddddddddddddddddddddddddddddddddddddddddd";
-constexpr std::string_view dd_46 =
-    "dddddddddddddddddddddddddddddddddddddddddddddddddddddddddddddddddddddddddddddddddddddddddddd";
-constexpr std::string_view hi_there = "4869205468657265";
-constexpr std::string_view jefe_text = "7768617420646f2079612077616e7420666f72206e6f7468696e673f";
-constexpr std::string_view hmac_key_4 = "0102030405060708090a0b0c0d0e0f10111213141516171819";
-constexpr std::string_view key_0b = "0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b";
-constexpr std::string_view key_aa = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
 
 constexpr std::array answers = {
     KnownAnswer{"RFC 2202 3.1, 96 bits", "", "", key_0b, no_nonce, hi_there, "", "", "", "b617318655057264e28bc0b6"},

@@ -1,15 +1,20 @@
-// In which context the events of conversations are inspected: which frame brings them (EventContexts), and of each the
-// context of its flow and direction (FlowContext).
+// In which context the events of conversations are inspected. EventContexts knows which frame brings them. FlowContext
+// is an event's context, of its flow and direction.
 //
-//   contexts.begin(frame);                                   // until end() events are the frame's
-//   FlowContext context(contexts, flow, direction);          // for as long as an event is inspected
+//   contexts.begin(frame);                           // events are the frame's, until end()
+//
+//   FlowContext context(contexts, flow, direction);  // lives while an event is inspected
 //   if (context->is_passed(flow)) return;
 //
 // What the frame's own flow brings in the frame's direction is inspected in the frame's context. All else is from a
-// packet of the flow's ends without payload, in which no device has found anything. Of the frame's own flow it has the
-// frame's verdict and budget. Of another flow it has a verdict of its own, so that neither is dropped, nor passes, for
-// the other; as many candidates as a frame has, all events of the flow for this frame together; and time that is set
-// aside for such flows (BatchLimits). Between frames all flows are other ones.
+// packet of the flow's ends without payload, in which no device has found anything.
+//
+//                      verdict                    candidates                          time
+//   the frame's flow   the frame's                the frame's                         the frame's
+//   another flow       its own: neither is        as many as a frame has, for all     set aside for such flows
+//                      dropped for the other      its events while this frame lasts   (BatchLimits)
+//
+// Between frames all flows are other ones.
 //
 // Held alerts are reported before another context is made.
 //
