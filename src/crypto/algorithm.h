@@ -4,8 +4,8 @@
 // answers. Each lies in a file of its own, of which algorithms() names the entry; the table of keys, the known answers
 // and the self-test go over the registry and know none of them. Jobs do not change: a key's slot says what it is for.
 //
-// A device says what it can do by its Side (cpu_side(), gpu_side()), and gets no other keys. A job whose key it does not
-// have fails there. So whoever makes keys asks side_for() where their jobs may go: once for each key, not for each
+// A device says what it can do by its Side (cpu_side(), gpu_side()), and gets no other keys. A job whose key it does
+// not have fails there. So whoever makes keys asks side_for() where their jobs may go: once for each key, not for each
 // packet. SRTP need not ask: its suites are done by cores and by GPUs.
 //
 // Thread-safety: constant after the start.
