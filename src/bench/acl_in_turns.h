@@ -2,7 +2,7 @@
 // costs is measured in turns of a fraction of a second, on one engine, one table and one set of frames.
 //
 // A batch has what was in force when its first frame came in, until it is forwarded. Without it the stage does nothing,
-// and joins in with nothing. One kernel's batches must have the same parts (function/capsule/capsule.h), so while
+// and joins in with nothing. One kernel's batches must have the same parts (function/fused/fused.h), so while
 // batches of two kinds are under way each stage launches by itself.
 //
 // Thread-safety: set() from the control thread while lanes run. Cost: a look at a byte of the batch for each frame.
@@ -42,7 +42,7 @@ class AclInTurns final : public engine::Stage {
   Expected<void> launch(const engine::Batch& batch, std::byte* area, device::GpuStream& stream) override {
     return has(batch, area) ? acl_.launch(batch, area, stream) : Expected<void>();
   }
-  bool join(const engine::Batch& batch, std::byte* area, function::CapsuleWork& work) override {
+  bool join(const engine::Batch& batch, std::byte* area, function::FusedWork& work) override {
     return turns_->fused_.load(std::memory_order_acquire) && (!has(batch, area) || acl_.join(batch, area, work));
   }
   void compute(const engine::Batch& batch, std::byte* area, std::uint32_t first, std::uint32_t count) override {

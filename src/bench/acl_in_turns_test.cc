@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "function/capsule/capsule.h"
+#include "function/fused/fused.h"
 #include "function/test_batch.h"
 #include "packet/builder.h"
 
@@ -70,7 +70,7 @@ TEST_F(AclInTurnsTest, ABatchKeepsWhatWasInForceWhenItBegan) {
 TEST_F(AclInTurnsTest, WithoutItsClassifierItJoinsInWithNothingAndApartNotAtAll) {
   turns_->set(false, true);
   describe();
-  function::CapsuleWork work;
+  function::FusedWork work;
   EXPECT_TRUE(stage_->join(batch(), area(), work));
   EXPECT_EQ(work.parts(), 0U);
   turns_->set(false, false);

@@ -13,7 +13,7 @@
 #include "bench/match_verify.h"
 #include "bench/progress.h"
 #include "device/name.h"
-#include "function/capsule/capsule.h"
+#include "function/fused/fused.h"
 #include "lookup/route_file.h"
 
 namespace sluice::cli::bench {
@@ -175,7 +175,7 @@ Expected<void> CapsuleBed::launch(unsigned b, CapsuleParts parts, bool fused, de
   const std::uint32_t first = b * batch_, count = std::min(batch_, frames_->count() - first);
   const match::MatchBatch frames = frames_->batch(first, count);
   if (fused) {
-    function::CapsuleWork work;
+    function::FusedWork work;
     work.count = count;
     if (parts.acl) {
       work.classify = {.view = classifier_->view(),
@@ -189,7 +189,7 @@ Expected<void> CapsuleBed::launch(unsigned b, CapsuleParts parts, bool fused, de
     if (parts.inspect) {
       work.match = {matcher_->view(), frames};
     }
-    return function::launch_capsule(work, stream);
+    return function::launch_fused(work, stream);
   }
   Expected<void> ok;
   if (parts.acl) {

@@ -27,7 +27,7 @@ class Compared : public engine::Stage {
   Expected<void> launch(const engine::Batch& batch, std::byte* area, device::GpuStream& stream) override {
     return inner_->launch(batch, area, stream);
   }
-  bool join(const engine::Batch& batch, std::byte* area, function::CapsuleWork& work) override {
+  bool join(const engine::Batch& batch, std::byte* area, function::FusedWork& work) override {
     return inner_->join(batch, area, work);
   }
   void compute(const engine::Batch& batch, std::byte* area, std::uint32_t first, std::uint32_t count) override {

@@ -24,7 +24,7 @@
 #include "cli/commands.h"
 #include "cli/signals.h"
 #include "control/config.h"
-#include "control/function_maker.h"
+#include "control/pipeline_maker.h"
 #include "control/stream_demands.h"
 #include "device/name.h"
 #include "engine/bound.h"
@@ -256,7 +256,7 @@ int run(const CalibrateOptions& options) {
   const MadeStreams made = own.ok() ? made_streams(own) : MadeStreams{};
   control::Config config = control::Config::from_text(limitless + made.text, options.file, false);
   if (!options.device.empty()) config.engine.device = options.device;
-  if (const auto checked = control::make_checked_function(config, control::described_ports(config.engine));
+  if (const auto checked = control::make_checked_pipeline(config, control::described_ports(config.engine));
       !checked || !config.ok()) {
     return refuse(config.mistakes());
   }

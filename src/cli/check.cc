@@ -12,7 +12,7 @@
 #include "control/busy_cores.h"
 #include "control/config.h"
 #include "control/conversation_notes.h"
-#include "control/function_maker.h"
+#include "control/pipeline_maker.h"
 #include "control/loading.h"
 #include "control/port_notes.h"
 #include "control/srtp_notes.h"
@@ -112,11 +112,11 @@ int check(const std::string& path) {
   end_on_signals();
   control::Config config = control::Config::from_file(path);
   check_captures(config);
-  const auto function = control::make_checked_function(config, control::described_ports(config.engine));
-  if (function && config.ok()) check_streams(config);
-  if (function && config.ok()) {
+  const auto pipeline = control::make_checked_pipeline(config, control::described_ports(config.engine));
+  if (pipeline && config.ok()) check_streams(config);
+  if (pipeline && config.ok()) {
     print_summary(config);
-    if (const engine::Tables* tables = (*function)->tables()) {
+    if (const engine::Tables* tables = (*pipeline)->tables()) {
       for (const std::string& note : tables->notes()) std::fprintf(stderr, "%s\n", note.c_str());
     }
     for (const std::string& note : control::conversation_notes(config.engine)) {
@@ -136,7 +136,7 @@ int check(const std::string& path) {
     say_what_ports_lack(config);
     say_what_cores_lack(config);
     say_what_is_lacking(config, port::check_memory(config.engine.memory, config.engine.ports));
-    say_what_is_lacking(config, (*function)->check_memory(engine::planned_lanes(config.engine)));
+    say_what_is_lacking(config, (*pipeline)->check_memory(engine::planned_lanes(config.engine)));
     return 0;
   }
   std::fprintf(stderr, "%s\n", config.mistakes().c_str());

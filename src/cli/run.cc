@@ -10,7 +10,7 @@
 #include "cli/report.h"
 #include "cli/signals.h"
 #include "control/config.h"
-#include "control/function_maker.h"
+#include "control/pipeline_maker.h"
 #include "control/gateway.h"
 #include "control/loading.h"
 #include "control/log.h"
@@ -32,7 +32,7 @@ int run(const std::string& path) {
   end_on_signals();
   control::Config config = control::Config::from_file(path);
   // The function's own section, and the routes that it names, are checked before anything is opened.
-  auto checked = control::make_checked_function(config, control::described_ports(config.engine));
+  auto checked = control::make_checked_pipeline(config, control::described_ports(config.engine));
   if (!config.ok()) {
     return refuse(config.mistakes());
   }

@@ -2,24 +2,19 @@
 
 #include <algorithm>
 
-#include "engine/function.h"
+#include "engine/element.h"
 #include "engine/options.h"
 
 namespace sluice::control {
 namespace {
 
 bool is_stage(std::string_view name) {
-  const engine::FunctionType* const type = engine::find_function(name);
-  return type != nullptr && type->make_stage != nullptr;
+  const engine::ElementType* const type = engine::find_element(name);
+  return type != nullptr && !type->ends_chain;
 }
 
 bool forwards(std::string_view name) {
-  return engine::find_function(name) != nullptr && !is_stage(name);
-}
-
-engine::Payloads payloads_of(std::string_view name) {
-  const engine::FunctionType* const type = engine::find_function(name);
-  return type != nullptr ? type->payloads : engine::Payloads::untouched;
+  return engine::find_element(name) != nullptr && !is_stage(name);
 }
 
 // By name, which has acl in front of what looks into packets or changes them, as the examples have it. Those that are
@@ -33,8 +28,8 @@ void add_stage(std::vector<std::string>& stages, const std::string& name) {
 
 std::string names_of_kind(bool stages) {
   std::vector<std::string_view> names;
-  for (const engine::FunctionType& type : engine::function_types()) {
-    if ((type.make_stage != nullptr) == stages) names.push_back(type.name);
+  for (const engine::ElementType& type : engine::element_types()) {
+    if (!type.ends_chain == stages) names.push_back(type.name);
   }
   std::ranges::sort(names);
   std::string text;
@@ -54,31 +49,18 @@ std::string chain_text(std::span<const std::string> chain) {
   return text + "]";
 }
 
-std::string exclusion(std::string_view name, std::span<const std::string> chain) {
-  using engine::Payloads;
-  const Payloads own = payloads_of(name);
-  if (own == Payloads::untouched) return {};
-  const Payloads wrong = own == Payloads::changed ? Payloads::read : Payloads::changed;
-  const auto other = std::ranges::find_if(chain, [&](const std::string& one) { return payloads_of(one) == wrong; });
-  if (other == chain.end()) return {};
-  const std::string_view changes = own == Payloads::changed ? name : *other;
-  const std::string_view reads = own == Payloads::changed ? *other : name;
-  return "\"" + std::string(changes) + "\" changes payloads and \"" + std::string(reads) +
-         "\" reads them: they do not go together yet";
-}
-
 std::vector<std::string> chain_with(std::string_view name, std::span<const std::string> chain,
                                     std::span<const std::string> others) {
   std::vector<std::string> made;
   std::string last = engine::Options().chain.back();
   for (const std::string& one : chain) {
     const bool is_there = std::ranges::find(made, one) != made.end();
-    if (is_stage(one) && !is_there && exclusion(one, made).empty()) made.push_back(one);
+    if (is_stage(one) && !is_there) made.push_back(one);
     if (forwards(one)) last = one;
   }
   if (is_stage(name)) add_stage(made, std::string(name));
   for (const std::string& one : others) {
-    if (is_stage(one) && exclusion(one, made).empty()) add_stage(made, one);
+    if (is_stage(one)) add_stage(made, one);
   }
   made.push_back(forwards(name) ? std::string(name) : last);
   return made;

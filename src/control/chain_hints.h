@@ -1,5 +1,5 @@
-// What a message says of the functions that there are, and of a chain that would do: stages stand in front of the
-// function that forwards, which is the last one.
+// What a message says of the functions that there are, and of a chain that would do: all but the last one, which
+// decides what becomes of every frame, stand in front of it.
 //
 // Thread-safety: any thread, once all functions are registered.
 #pragma once
@@ -21,12 +21,8 @@ std::string functions_and_places();
 // As the file has it: ["acl", "route"].
 std::string chain_text(std::span<const std::string> chain);
 
-// Why `name` can stand in no chain with one of `chain`: `"srtp" changes payloads and "inspect" reads them: they do not
-// go together yet`. Empty: it can.
-std::string exclusion(std::string_view name, std::span<const std::string> chain);
-
-// `chain` with `name` in it, a function that is registered and that `chain` does not exclude: a stage in front, the one
-// that forwards in the last one's place; and with the stages in `others`, but those that another of the chain excludes.
+// `chain` with `name` in it, a function that is registered: one that goes on in front, the one
+// that forwards in the last one's place; and with those in `others` that go in front.
 // What is in `chain` and no function is left out. One that forwards is always there: where `chain` has none, the one
 // that Sluice takes by itself.
 std::vector<std::string> chain_with(std::string_view name, std::span<const std::string> chain,

@@ -10,7 +10,7 @@
 #include "control/chain_hints.h"
 #include "control/config_sections.h"
 #include "control/listen.h"
-#include "engine/function.h"
+#include "engine/element.h"
 #include "port/virtual_device.h"
 
 namespace sluice::control {
@@ -133,20 +133,16 @@ void Config::read_log() {
 
 void Config::read_functions() {
   std::vector<std::string> outside;
-  for (const engine::FunctionType& type : engine::function_types()) {
+  for (const engine::ElementType& type : engine::element_types()) {
     (void)root_.section(type.name);
     const bool used = std::find(engine.chain.begin(), engine.chain.end(), type.name) != engine.chain.end();
     if (root_.has(type.name) && !used) outside.emplace_back(type.name);
   }
-  // Its proxy needs a router (function_maker.cc).
+  // Its proxy needs a router (pipeline_maker.cc).
   const bool needs_router = std::ranges::find(outside, "srtp") != outside.end() && root_.section("srtp").has("rtsp");
   const std::vector<std::string> chain = needs_router ? chain_with("route", engine.chain, {}) : engine.chain;
   for (const std::string& name : outside) {
-    if (const std::string why = exclusion(name, chain); !why.empty()) {
-      root_.section(name).error("", "the function is not in the chain: remove the section; " + why);
-      continue;
-    }
-    const bool is_stage = engine::find_function(name)->make_stage != nullptr;
+    const bool is_stage = !engine::find_element(name)->ends_chain;
     root_.section(name).error("", "the function is not in the chain: remove the section, or set [engine] chain = " +
                                       chain_text(chain_with(name, chain, outside)) +
                                       (is_stage ? ", where it is in front: " : ", where it is the last one: ") +

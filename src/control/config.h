@@ -2,7 +2,7 @@
 //
 // Reading never stops at the first mistake: diagnostics() holds one line for each, with file, line, key, value and what
 // is allowed. A Config with diagnostics must not be run. The chain's function reads its own section; whoever makes the
-// function (function_maker.h) adds its mistakes to the same diagnostics.
+// function (pipeline_maker.h) adds its mistakes to the same diagnostics.
 //
 // Thread-safety: none (the control thread). Cost: start-up and reload only.
 #pragma once

@@ -3,7 +3,7 @@
 
 #include "base/units.h"
 #include "control/config_sections.h"
-#include "engine/function.h"
+#include "engine/element.h"
 
 namespace sluice::control {
 namespace {
@@ -34,13 +34,13 @@ void refuse_unequal(const std::string& function, std::vector<Settings> sections,
 }  // namespace
 
 void check_conversations(Settings root, const engine::Options& options) {
-  const std::string* const on_one = engine::find_such(options.chain, &engine::FunctionType::one_thread);
+  const std::string* const on_one = engine::find_such(options.chain, &engine::ElementType::one_thread);
   if (on_one != nullptr && !options.forwarder_cores.empty()) {
     root.section("engine").error("forwarder_cores", "\"" + *on_one +
                                                         "\" needs a lane's frames to be forwarded by the thread that "
                                                         "collects them: leave forwarder_cores out");
   }
-  const std::string* const follower = engine::find_such(options.chain, &engine::FunctionType::follows_conversations);
+  const std::string* const follower = engine::find_such(options.chain, &engine::ElementType::follows_conversations);
   if (follower != nullptr) refuse_unequal(*follower, root.sections("port"), options.ports);
 }
 

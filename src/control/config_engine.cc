@@ -8,7 +8,7 @@
 #include "control/config_sections.h"
 #include "device/name.h"
 #include "engine/bound.h"
-#include "engine/function.h"
+#include "engine/element.h"
 #include "packet/frame_mix.h"
 #include "port/replay_port.h"
 #include "port/virtual_device.h"
@@ -53,15 +53,15 @@ std::vector<int> read_cores(Settings& section, std::string_view key, std::string
 // What is wrong with the function at place `at`; empty: nothing.
 std::string chain_mistake(const std::vector<std::string>& chain, std::size_t at) {
   const std::string& name = chain[at];
-  const engine::FunctionType* const type = engine::find_function(name);
+  const engine::ElementType* const type = engine::find_element(name);
   if (type == nullptr) {
     std::vector<std::string> known;
-    for (const engine::FunctionType& one : engine::function_types()) known.emplace_back(one.name);
+    for (const engine::ElementType& one : engine::element_types()) known.emplace_back(one.name);
     const std::string close = spelling_hint(name, known);
     return "unknown function \"" + name + "\": " + functions_and_places() +
            (close.starts_with("; did you mean") ? close : "");
   }
-  const bool is_last = at + 1 == chain.size(), is_stage = type->make_stage != nullptr;
+  const bool is_last = at + 1 == chain.size(), is_stage = !type->ends_chain;
   if (is_last && is_stage) {
     return "\"" + name + "\" forwards nothing: the last function must be one of " + names_of_kind(false);
   }
@@ -73,7 +73,7 @@ std::string chain_mistake(const std::vector<std::string>& chain, std::size_t at)
       chain.begin() + static_cast<std::ptrdiff_t>(at)) {
     return "\"" + name + "\" is there twice";
   }
-  return exclusion(name, std::span(chain).first(at));
+  return {};
 }
 
 std::vector<std::string> read_chain(Settings& section, const std::vector<std::string>& fallback) {

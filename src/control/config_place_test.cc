@@ -7,7 +7,7 @@
 #include <fstream>
 
 #include "control/config.h"
-#include "control/function_maker.h"
+#include "control/pipeline_maker.h"
 #include "control/sample_config.h"
 
 namespace sluice::control {
@@ -23,8 +23,8 @@ class RouteTableFile : public testing::Test {
     std::ofstream(path_) << table;
     Config config = Config::from_text(good_port + "[route]\ntable = \"" + path_ + "\"\n" + more, "r.toml");
     EXPECT_TRUE(config.ok()) << config.mistakes();
-    const auto function = make_checked_function(config, described_ports(config.engine));
-    EXPECT_EQ(function.has_value(), config.ok());
+    const auto pipeline = make_checked_pipeline(config, described_ports(config.engine));
+    EXPECT_EQ(pipeline.has_value(), config.ok());
     return config.diagnostics().lines;
   }
   std::string path_ = testing::TempDir() + "sluice_table_" + std::to_string(getpid());
@@ -40,7 +40,7 @@ TEST_F(RouteTableFile, IsReadToItsEndWhenAFileIsChecked) {
 
 TEST_F(RouteTableFile, ThatIsMissingIsTheMistakeOfItsSetting) {
   Config config = Config::from_text(good_port + "[route]\ntable = \"/nowhere/t\"\n", "r.toml");
-  EXPECT_FALSE(make_checked_function(config, described_ports(config.engine)));
+  EXPECT_FALSE(make_checked_pipeline(config, described_ports(config.engine)));
   EXPECT_THAT(config.diagnostics().lines,
               ElementsAre("r.toml:5: [route] table: /nowhere/t: No such file or directory"));
 }
@@ -74,7 +74,7 @@ TEST_F(RouteTableFile, RoutesThatTheTablesDoNotHoldAreCounted) {
 TEST_F(RouteTableFile, IsReadWhateverElseIsWrong) {
   std::ofstream(path_) << "10.0.0.1/8 192.0.2.1\n";
   Config config = Config::from_text(good_port + "mtu = 20\n[route]\nkernle = 1\ntable = \"" + path_ + "\"\n", "r.toml");
-  EXPECT_FALSE(make_checked_function(config, described_ports(config.engine)));
+  EXPECT_FALSE(make_checked_pipeline(config, described_ports(config.engine)));
   EXPECT_THAT(config.mistakes(),
               testing::MatchesRegex("r.toml:4: [^\n]*\nr.toml:6: [^\n]*unknown key[^\n]*\n" + path_ + ":1: [^\n]*"));
 }
@@ -82,7 +82,7 @@ TEST_F(RouteTableFile, IsReadWhateverElseIsWrong) {
 TEST_F(RouteTableFile, FramesOfAReplayPortAreNamedWhenTheyAreWhatDoesNotFit) {
   Config config = Config::from_text(
       "[memory]\nsize = \"1500M\"\n[[port]]\nname = \"a\"\ndevice = \"replay,frames=100000\"\n", "r.toml");
-  EXPECT_FALSE(make_checked_function(config, described_ports(config.engine)));
+  EXPECT_FALSE(make_checked_pipeline(config, described_ports(config.engine)));
   EXPECT_THAT(config.mistakes(), testing::StartsWith("r.toml:5: [[port]] device = \"replay,frames=100000\": 100000 "
                                                      "frames for each of its 1 queues take 226M, tables and"));
 }

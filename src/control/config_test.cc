@@ -11,9 +11,8 @@
 
 #include "control/chain_hints.h"
 #include "control/config_json.h"
-#include "control/function_maker.h"
+#include "control/pipeline_maker.h"
 #include "control/sample_config.h"
-#include "function/chain/chain.h"
 
 namespace sluice::control {
 namespace {
@@ -237,26 +236,19 @@ TEST(Config, WithoutAPortThereIsNothingToRun) {
               ElementsAre("r.toml: there is no port: add at least one [[port]] with a name and a device"));
 }
 
-class Watch final : public engine::Stage {
+class Watch final : public engine::Element {
  public:
-  Expected<void> attach(device::Gpu&, const engine::DevicePlan&) override { return {}; }
-  void describe(const engine::Batch&, std::byte*, std::uint32_t) override {}
-  Expected<void> launch(const engine::Batch&, std::byte*, device::GpuStream&) override { return {}; }
-  void compute(const engine::Batch&, std::byte*, std::uint32_t, std::uint32_t) override {}
-  void stand_in(const engine::Batch&, std::byte*) override {}
-  packet::Reason judge(const engine::Batch&, std::byte*, std::uint32_t, std::uint64_t) override {
-    return packet::no_reason;
-  }
+  void apply(engine::Batch&, engine::Span, engine::Emitter&) override {}
 };
 
-const bool watch_registered = engine::register_function(
+const bool watch_registered = engine::register_element(
     {.name = "watch",
      .text = "looks on",
-     .make_stage = [](Settings&, const engine::PortTable&) -> Expected<std::unique_ptr<engine::Stage>> {
+     .make = [](Settings&, const engine::PortTable&) -> Expected<std::unique_ptr<engine::Element>> {
        return std::make_unique<Watch>();
      }});
 
-TEST(Config, ChainIsStagesAndThenAFunctionThatForwards) {
+TEST(Config, ChainIsElementsThatLookAndThenOneThatForwards) {
   const auto mistake = [](const std::string& chain) {
     const Config config = Config::from_text("engine.chain = " + chain + "\n" + good_port, "r.toml");
     return config.ok() ? "" : config.diagnostics().lines[0];
@@ -280,9 +272,12 @@ TEST(Config, ChainIsStagesAndThenAFunctionThatForwards) {
 
 TEST(Config, AChainIsMadeOfItsParts) {
   Config config = Config::from_text("engine.chain = [\"watch\", \"probe\"]\n" + good_port, "r.toml");
-  const auto made = make_function(config, described_ports(config.engine));
+  const auto made = make_pipeline(config, described_ports(config.engine));
   ASSERT_TRUE(made) << made.error().message;
-  EXPECT_NE(dynamic_cast<function::Chain*>(made->get()), nullptr);
+  const auto elements = (*made)->elements();
+  ASSERT_EQ(elements.size(), 2U);
+  EXPECT_NE(dynamic_cast<Watch*>(elements[0].get()), nullptr);
+  EXPECT_NE(dynamic_cast<Probe*>(elements[1].get()), nullptr);
 }
 
 TEST(Config, SectionOfAFunctionOutsideTheChainIsRefused) {
@@ -320,20 +315,32 @@ TEST(Config, SectionOfAFunctionOutsideTheChainIsRefused) {
   }
 }
 
-TEST(Config, WhatChangesPayloadsAndWhatReadsThemAreInNoChainTogether) {
-  const std::string why = "\"srtp\" changes payloads and \"inspect\" reads them: they do not go together yet";
-  for (const char* const chain :
-       {"[\"inspect\", \"srtp\", \"route\"]", "[\"srtp\", \"acl\", \"inspect\", \"route\"]"}) {
-    const Config config = Config::from_text("engine.chain = " + std::string(chain) + "\n" + good_port, "r.toml");
-    EXPECT_THAT(config.diagnostics().lines, ElementsAre(testing::EndsWith(why))) << chain;
+// In two passes: what one reads of payloads the other changes.
+TEST(Config, WhatChangesPayloadsAndWhatReadsThemAreInOneChain) {
+  const std::string inspect = "[inspect]\nrules = [\"r.rules\"]\n", acl = "[acl]\nrule = [{action = \"permit\"}]\n";
+  const struct {
+    const char* chain;
+    std::string sections;
+    unsigned passes;
+  } cases[] = {{"[\"inspect\", \"srtp\", \"route\"]", inspect, 2},
+               {"[\"srtp\", \"acl\", \"inspect\", \"route\"]", inspect + acl, 2},
+               {"[\"acl\", \"inspect\", \"route\"]", inspect + acl, 1},
+               {"[\"acl\", \"srtp\", \"route\"]", acl, 1}};
+  for (const auto& [chain, sections, passes] : cases) {
+    Config config = Config::from_text("engine.chain = " + std::string(chain) + "\n" + sections + good_port, "r.toml");
+    const auto made = make_pipeline(config, described_ports(config.engine));
+    ASSERT_TRUE(made) << chain << made.error().message;
+    EXPECT_EQ((*made)->passes(), passes) << chain;
   }
-  for (const auto& [chain, section] :
-       {std::pair{"[\"srtp\", \"route\"]", "inspect"}, {"[\"inspect\", \"route\"]", "srtp"}}) {
+  for (const auto& [chain, section, proposed] :
+       {std::tuple{"[\"srtp\", \"route\"]", "inspect", "[\"inspect\", \"srtp\", \"route\"]"},
+        {"[\"inspect\", \"route\"]", "srtp", "[\"inspect\", \"srtp\", \"route\"]"}}) {
     const Config config =
         Config::from_text("engine.chain = " + std::string(chain) + "\n[" + section + "]\n" + good_port, "r.toml");
     EXPECT_THAT(config.diagnostics().lines,
                 ElementsAre("r.toml:2: [" + std::string(section) +
-                            "]: the function is not in the chain: remove the section; " + why));
+                            "]: the function is not in the chain: remove the section, or set [engine] chain = " +
+                            proposed + ", where it is in front: " + functions_and_places()));
   }
 }
 
@@ -349,7 +356,7 @@ TEST(Config, AChainThatAMessageProposesDoes) {
            "chain = [\"srtp\", \"bridge\"]\n[srtp.rtsp]\n",
        }) {
     Config config = Config::from_text("[engine]\n" + text + good_port, "r.toml");
-    const auto first = make_function(config, described_ports(config.engine));
+    const auto first = make_pipeline(config, described_ports(config.engine));
     std::size_t proposed = 0;
     std::vector<std::string> said = config.diagnostics().lines;
     for (const std::string& line : said) {
@@ -362,7 +369,7 @@ TEST(Config, AChainThatAMessageProposesDoes) {
       const std::string section = "[" + line.substr(named, line.find(']') - named) + "]";
       Config again =
           Config::from_text("[engine]\nchain = " + chain + text.substr(text.find('\n')) + good_port, "r.toml");
-      const auto second = make_function(again, described_ports(again.engine));
+      const auto second = make_pipeline(again, described_ports(again.engine));
       EXPECT_THAT(again.diagnostics().lines, testing::Not(testing::Contains(HasSubstr("[engine] chain"))))
           << text << line;
       EXPECT_THAT(again.diagnostics().lines,

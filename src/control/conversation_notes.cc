@@ -4,7 +4,7 @@
 #include <array>
 
 #include "base/units.h"
-#include "engine/function.h"
+#include "engine/element.h"
 #include "port/virtual_device.h"
 
 namespace sluice::control {
@@ -20,7 +20,7 @@ bool has_queues_apart(const std::string& device) {
 }  // namespace
 
 std::vector<std::string> conversation_notes(const engine::Options& options) {
-  const std::string* const follower = engine::find_such(options.chain, &engine::FunctionType::follows_conversations);
+  const std::string* const follower = engine::find_such(options.chain, &engine::ElementType::follows_conversations);
   if (follower == nullptr) return {};
   std::vector<std::string> notes;
   for (const port::PortOptions& port : options.ports) {

@@ -18,13 +18,13 @@
 #include "base/units.h"
 #include "control/busy_cores.h"
 #include "control/conversation_notes.h"
-#include "control/function_maker.h"
 #include "control/gateway_snapshot.h"
 #include "control/health.h"
 #include "control/kernel_forwarding.h"
 #include "control/log.h"
 #include "control/netlink/source_rules.h"
 #include "control/open_files.h"
+#include "control/pipeline_maker.h"
 #include "control/port_notes.h"
 #include "control/rtsp/kernel_rules.h"
 #include "control/rtsp/profile_admission.h"
@@ -72,7 +72,7 @@ Expected<void> unless_ended(Expected<void> step) {
 Gateway::Gateway(Config& config)
     : config_(config), started_(std::chrono::steady_clock::now()), loading_(draws_progress(config.log)) {}
 
-Expected<std::unique_ptr<Gateway>> Gateway::open(Config& config, std::unique_ptr<engine::Function> checked) {
+Expected<std::unique_ptr<Gateway>> Gateway::open(Config& config, std::unique_ptr<engine::Pipeline> checked) {
   std::unique_ptr<Gateway> gateway(new Gateway(config));
   gateway->wake_fd_ = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
   if (gateway->wake_fd_ < 0) {
@@ -125,14 +125,14 @@ Expected<std::unique_ptr<Gateway>> Gateway::open(Config& config, std::unique_ptr
   return gateway;
 }
 
-Expected<void> Gateway::open_engine(engine::Function& checked) {
+Expected<void> Gateway::open_engine(engine::Pipeline& checked) {
   const auto make = [&](const engine::PortTable& ports) {
-    auto function = make_function(config_, ports);
-    if (engine::Tables* tables = function ? (*function)->tables() : nullptr) {
+    auto pipeline = make_pipeline(config_, ports);
+    if (engine::Tables* tables = pipeline ? (*pipeline)->tables() : nullptr) {
       tables->take_read(*checked.tables());
       tables->watch_loading(watch_tables());
     }
-    return function;
+    return pipeline;
   };
   auto engine = engine::Engine::create(config_.engine, make);
   loading_.done();
@@ -143,14 +143,14 @@ Expected<void> Gateway::open_engine(engine::Function& checked) {
   for (const std::string& note : engine_->notes()) {
     spdlog::info("{}", note);
   }
-  if (const engine::Tables* tables = engine_->function().tables()) {
+  if (const engine::Tables* tables = engine_->pipeline().tables()) {
     for (const std::string& note : tables->notes()) spdlog::warn("{}", note);
   }
   for (const std::string& note : conversation_notes(config_.engine)) spdlog::warn("{}", note);
   for (const std::string& note : port_notes(config_.engine)) spdlog::warn("{}", note);
   if (const std::string note = readable_keys_note(config_); !note.empty()) spdlog::warn("{}", note);
   log_stream_warnings();
-  routing_ = engine_->function().routing();
+  routing_ = engine_->pipeline().first<function::Routing>();
   if (routing_ != nullptr) {
     const function::RouteTable& table = routing_->table();
     const std::string own =
@@ -193,7 +193,8 @@ Expected<void> Gateway::open_admission() {
     return make_error(config_.mistakes(mistakes));
   }
   for (const StreamSection& stream : streams) static_streams_.push_back(stream.demand);
-  if (auto* const media = engine_->function().media_streams()) media->admit_by(*admission_, config_.engine.deadline);
+  if (auto* const media = engine_->pipeline().first<function::MediaStreams>())
+    media->admit_by(*admission_, config_.engine.deadline);
   spdlog::info("streams: {}", admission_->text());
   if (const std::string note = admission_->burst_note(); !note.empty()) spdlog::warn("{}", note);
   return {};
@@ -249,7 +250,7 @@ Expected<void> Gateway::open_mirror() {
 
 void Gateway::note_policy_routing() const {
   constexpr std::size_t most_named = 4;
-  function::MediaStreams* const streams = engine_->function().media_streams();
+  function::MediaStreams* const streams = engine_->pipeline().first<function::MediaStreams>();
   const bool has_proxy = streams != nullptr && streams->rtsp() != nullptr;
   const auto rules = rtsp::find_rules_that_lead_elsewhere(has_proxy ? streams->rtsp()->table : 0);
   for (std::size_t i = 0; i < std::min(rules.size(), most_named); ++i) {
@@ -259,7 +260,7 @@ void Gateway::note_policy_routing() const {
 }
 
 Expected<void> Gateway::open_rtsp_proxy() {
-  function::MediaStreams* const streams = engine_->function().media_streams();
+  function::MediaStreams* const streams = engine_->pipeline().first<function::MediaStreams>();
   if (streams == nullptr || streams->rtsp() == nullptr) {
     return {};
   }
@@ -296,7 +297,7 @@ Gateway::~Gateway() {
   }
   rtsp_proxy_.reset();
   mirror_.reset();
-  if (engine::Tables* tables = engine_ ? engine_->function().tables() : nullptr) {
+  if (engine::Tables* tables = engine_ ? engine_->pipeline().tables() : nullptr) {
     tables->leave_to_eal();
   }
   engine_.reset();
@@ -357,7 +358,7 @@ Expected<void> Gateway::run() {
   end_rtsp_proxy();  // while its servers can be told
   engine_->stop();
   // Of a capture the alerts are what it was read for; a gateway has forwarded all the same, and its log has said it.
-  if (const std::string lost = engine_->function().lost_output(); result && reads_captures_ && !lost.empty()) {
+  if (const std::string lost = engine_->pipeline().lost_output(); result && reads_captures_ && !lost.empty()) {
     return make_error(lost);
   }
   return result;
@@ -403,7 +404,7 @@ bool Gateway::has_read_captures() {
 void Gateway::tidy_streams(std::chrono::steady_clock::time_point now) {
   if (now < next_tidying_) return;
   next_tidying_ = now + between_tidyings;
-  auto* const streams = engine_->function().media_streams();
+  auto* const streams = engine_->pipeline().first<function::MediaStreams>();
   if (streams == nullptr) return;
   streams->tidy(now);
   log_stream_warnings();
@@ -414,7 +415,7 @@ void Gateway::tidy_streams(std::chrono::steady_clock::time_point now) {
 }
 
 void Gateway::log_stream_warnings() {
-  auto* const streams = engine_->function().media_streams();
+  auto* const streams = engine_->pipeline().first<function::MediaStreams>();
   if (streams == nullptr) return;
   for (const std::string& warning : streams->take_warnings()) spdlog::warn("{}", warning);
 }

@@ -29,6 +29,7 @@
 #include "control/snapshot.h"
 #include "control/twin_addresses.h"
 #include "engine/engine.h"
+#include "engine/named_sets.h"
 #include "engine/stream_admission.h"
 #include "engine/tables.h"
 #include "function/routing.h"
@@ -39,8 +40,8 @@ class Gateway : public StatsSource {
  public:
   // Opens everything that `config` names and says what was chosen in the log, or leaves nothing behind and says why
   // not, be it that a signal to end has come (loading.h). The Config must be ok() and outlive the Gateway; `checked` is
-  // make_checked_function()'s for it.
-  static Expected<std::unique_ptr<Gateway>> open(Config& config, std::unique_ptr<engine::Function> checked);
+  // make_checked_pipeline()'s for it.
+  static Expected<std::unique_ptr<Gateway>> open(Config& config, std::unique_ptr<engine::Pipeline> checked);
   ~Gateway() override;
 
   // Forwards until stop(), SIGINT, SIGTERM or SIGQUIT, or, when every port is one of net_pcap and a capture is all
@@ -76,7 +77,7 @@ class Gateway : public StatsSource {
   void reload_as_often_as_asked();
   Expected<std::string> reload_and_tell();
   Expected<std::string> reload_now();
-  Expected<void> open_engine(engine::Function& checked);
+  Expected<void> open_engine(engine::Pipeline& checked);
   Expected<void> address_twins();
   void address_again(std::size_t port);
   Expected<void> open_admission();

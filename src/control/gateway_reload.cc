@@ -8,9 +8,9 @@
 #include <system_error>
 
 #include "base/appended_file.h"
-#include "control/function_maker.h"
 #include "control/gateway.h"
 #include "control/gateway_snapshot.h"
+#include "control/pipeline_maker.h"
 #include "control/stream_demands.h"
 
 namespace sluice::control {
@@ -75,20 +75,20 @@ Expected<std::string> Gateway::reload_and_tell() {
 Expected<std::string> Gateway::reload_now() {
   Config fresh = Config::from_file(config_.file());
   if (!fresh.ok()) {
-    (void)make_checked_function(fresh, described_ports(fresh.engine));  // for what is wrong there, too
+    (void)make_checked_pipeline(fresh, described_ports(fresh.engine));  // for what is wrong there, too
     return make_error(fresh.mistakes());
   }
   if (const std::string differences = needs_restart(config_, fresh); !differences.empty()) {
     return make_error(fresh.placed(differences));
   }
-  auto function = make_checked_function(
+  auto pipeline = make_checked_pipeline(
       fresh, engine_->port_table(),
       [this](std::string_view what, std::size_t done, std::size_t total) { return loading_.step(what, done, total); });
-  if (!function) {
+  if (!pipeline) {
     loading_.done();
-    return tl::unexpected(function.error());
+    return tl::unexpected(pipeline.error());
   }
-  if (const engine::Tables* tables = (*function)->tables()) {
+  if (const engine::Tables* tables = (*pipeline)->tables()) {
     for (const std::string& note : tables->notes()) spdlog::warn("reload: {}", note);
   }
   // First, because they can be taken back.
@@ -115,7 +115,7 @@ Expected<std::string> Gateway::reload_now() {
     if (admission_ && holds) admission_->settle(replaced);
     if (admission_ && !holds) admission_->undo(replaced);
   });
-  auto changed = engine_->function().reconfigure(**function);
+  auto changed = engine_->pipeline().reload(**pipeline);
   if (!changed) return make_error(fresh.placed(changed.error().message));
   holds = true;
   static_streams_ = std::move(after);

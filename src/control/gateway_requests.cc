@@ -30,13 +30,13 @@ Expected<std::vector<NeighbourRow>> Gateway::neighbours() {
 }
 
 Expected<AclTable> Gateway::acl(std::uint32_t limit) {
-  const engine::CountedRules* const rules = engine_->function().counted_rules();
+  const engine::CountedRules* const rules = engine_->pipeline().first<engine::CountedRules>();
   if (rules == nullptr) return make_error("the chain of this gateway has no ACL rules: \"acl\" is not in it");
   return list_rules(*rules, limit);
 }
 
 Expected<engine::NamedSets*> Gateway::named_sets() {
-  engine::NamedSets* const sets = engine_->function().named_sets();
+  engine::NamedSets* const sets = engine_->pipeline().first<engine::NamedSets>();
   if (sets == nullptr) return make_error("the chain of this gateway has no sets of ACL rules: \"acl\" is not in it");
   return sets;
 }
@@ -66,7 +66,7 @@ Expected<std::string> Gateway::remove_from_set(const std::string& name, const st
 }
 
 Expected<function::MediaStreams*> Gateway::media_streams() {
-  function::MediaStreams* const streams = engine_->function().media_streams();
+  function::MediaStreams* const streams = engine_->pipeline().first<function::MediaStreams>();
   if (streams == nullptr) return make_error("the chain of this gateway has no SRTP streams: \"srtp\" is not in it");
   return streams;
 }

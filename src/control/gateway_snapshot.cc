@@ -208,7 +208,7 @@ Snapshot take_snapshot(engine::Engine& engine, const engine::Options& options) {
       snapshot.icmp_errors.push_back({name, stats.answers[reason]});
     }
   }
-  for (const engine::Figure& figure : engine.function().figures()) {
+  for (const engine::Figure& figure : engine.pipeline().figures()) {
     snapshot.figures.push_back({std::string(figure.name), std::string(figure.text), figure.value, figure.counts});
   }
   snapshot.devices = devices_of(engine, stats);

@@ -4,27 +4,28 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "base/settings.h"
-#include "engine/function.h"
+#include "engine/element.h"
 #include "engine/port_table.h"
 #include "engine/tables.h"
+#include "engine/traits.h"
 
 namespace sluice::control {
 
 // A function that only reads settings; with `megabytes` or `large`, one that has tables of such a size and a file that
 // is wrong.
-class Probe final : public engine::Function, public engine::Tables {
+class Probe final : public engine::Element, public engine::Tables {
  public:
   explicit Probe(std::uint64_t megabytes) : megabytes_(megabytes) {}
-  Expected<void> attach(device::Gpu&, const engine::DevicePlan&) override { return {}; }
-  void collect(engine::Burst&, engine::BatchWriter&) override {}
-  Expected<void> launch(engine::Batch&, device::GpuStream&) override { return {}; }
-  void compute(engine::Batch&, std::uint32_t, std::uint32_t) override {}
-  void forward(engine::Batch&, std::uint32_t, std::uint32_t, engine::Emitter&) override {}
+  engine::Shape shape() const override { return {.ends_chain = true}; }
+  void* find_trait(std::string_view name) override {
+    return megabytes_ == 0 ? nullptr : engine::offer<engine::Tables>(name, this);
+  }
+  void apply(engine::Batch&, engine::Span, engine::Emitter&) override {}
 
-  engine::Tables* tables() override { return megabytes_ == 0 ? nullptr : this; }
   Memory memory() const override { return {megabytes_ << 20, {"depth", "megabytes"}}; }
   void watch_loading(engine::TableProgress progress) override { progress_ = std::move(progress); }
   Expected<void> read() override {
@@ -39,7 +40,7 @@ class Probe final : public engine::Function, public engine::Tables {
   engine::TableProgress progress_;
 };
 
-inline Expected<std::unique_ptr<engine::Function>> make_probe(Settings& settings, const engine::PortTable& ports) {
+inline Expected<std::unique_ptr<engine::Element>> make_probe(Settings& settings, const engine::PortTable& ports) {
   settings.integer("depth", 1, 1, 9);
   if (settings.boolean("fail", false))
     return make_error("cannot be made with " + std::to_string(ports.size()) + " ports");
@@ -47,7 +48,8 @@ inline Expected<std::unique_ptr<engine::Function>> make_probe(Settings& settings
       settings.integer("megabytes", settings.boolean("large", false) ? 4096 : 0, 0, 1 << 20)));
 }
 
-inline const bool probe_registered = engine::register_function({"probe", "reads settings", make_probe});
+inline const bool probe_registered =
+    engine::register_element({.name = "probe", .text = "reads settings", .make = make_probe, .ends_chain = true});
 
 inline const std::string good_port = "[[port]]\nname = \"a\"\ndevice = \"net_null0\"\n";
 // Line 1 is the chain; a case's text begins at line 2.

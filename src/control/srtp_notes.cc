@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "control/function_maker.h"
+#include "control/pipeline_maker.h"
 #include "function/srtp/rtsp_settings.h"
 #include "function/srtp/shared_keys.h"
 #include "function/srtp/stream_settings.h"

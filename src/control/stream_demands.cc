@@ -194,7 +194,7 @@ Expected<std::unique_ptr<engine::StreamAdmission>> make_admission(Config& config
   const std::chrono::nanoseconds forwarding = profile.forwarding(*capacity);
   const bool own_thread = !config.engine.forwarder_cores.empty();
   if (timing.cycle.count() != 0 && !engine::forwards_in_time(forwarding, capacity->cycle, own_thread)) {
-    const bool on_one = engine::find_such(config.engine.chain, &engine::FunctionType::one_thread) != nullptr;
+    const bool on_one = engine::find_such(config.engine.chain, &engine::ElementType::one_thread) != nullptr;
     notes.push_back(fmt::format(
         "[profile] file: forwarding what a cycle of {} carries takes {}, and the bound needs {} of it within the "
         "cycle: frames may be late before the device carries what was measured; {}",

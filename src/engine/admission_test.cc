@@ -44,26 +44,19 @@ TEST(Admission, FreshFramesAreLetInWhateverTheLastBatchMet) {
 constexpr double us_per_frame = 10;
 
 // Takes a core `us_per_frame` for each frame.
-class SlowFunction : public Function {
+class SlowElement : public Element {
  public:
+  Shape shape() const override { return {.on_device = true, .ends_chain = true}; }
   Expected<void> attach(device::Gpu&, const DevicePlan&) override { return make_error("for the CPU alone"); }
-  void collect(Burst& burst, BatchWriter& batch) override {
-    for (unsigned i = 0; i < burst.size(); ++i) {
-      batch.append(burst, i, 0);
-    }
-  }
   Expected<void> launch(Batch&, device::GpuStream&) override { return make_error("for the CPU alone"); }
-  void compute(Batch&, std::uint32_t, std::uint32_t count) override {
+  void compute(Batch&, Span span) override {
     const auto ticks = static_cast<std::uint64_t>(us_per_frame * 1e-6 * static_cast<double>(rte_get_tsc_hz()));
-    for (const std::uint64_t end = rte_rdtsc() + ticks * count; rte_rdtsc() < end;) {
+    for (const std::uint64_t end = rte_rdtsc() + ticks * span.count; rte_rdtsc() < end;) {
     }
   }
-  void forward(Batch& batch, std::uint32_t first, std::uint32_t count, Emitter& out) override {
-    for (std::uint32_t i = first; i < first + count; ++i) {
-      out.transmit(batch, i, 0);
-    }
+  void apply(Batch& batch, Span span, Emitter&) override {
+    for (std::uint32_t i = span.first; i < span.end(); ++i) batch.send(i, 0);
   }
-  void stand_in(Batch&) override {}
 };
 
 // Twice the rate that the core can do, with a queue of frames for a tenth of a second behind it.
@@ -76,8 +69,10 @@ EngineStats offer_too_much(Admit admission) {
   options.ports.resize(1);
   options.ports[0].name = "a";
   options.ports[0].device = "replay,mix=64,frames=20000,rate=200000";
-  auto engine = Engine::create(options, [](const PortTable&) -> Expected<std::unique_ptr<Function>> {
-    return std::make_unique<SlowFunction>();
+  auto engine = Engine::create(options, [](const PortTable&) -> Expected<std::unique_ptr<Pipeline>> {
+    std::vector<std::unique_ptr<Element>> elements;
+    elements.push_back(std::make_unique<SlowElement>());
+    return std::make_unique<Pipeline>(std::move(elements));
   });
   EXPECT_TRUE(engine) << (engine ? "" : engine.error().message);
   if (!engine) {

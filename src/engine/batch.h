@@ -1,8 +1,12 @@
 // A batch: the frames of one lane collected in one cycle, as a structure of arrays, with a ticket.
 //
 // Life:  open (the lane's collector appends) -> sealed (handed to the worker, or computed by the lane itself)
-//        -> in_flight (a device works on it) -> done | failed -> forwarded -> open again, with a new ticket.
-// A lane owns `batches` of them in a ring indexed by ticket, so releasing them in ticket order is taking the oldest.
+//        -> in_flight (a device works on it) -> done | failed -> applied -> open again, with a new ticket.
+// A lane owns some of them in a ring indexed by ticket, so releasing them in ticket order is taking the oldest.
+//
+// Rows: a frame is a row. Its Row says what is to become of it. Elements decide by go_on(), drop(), punt() and so on;
+// what they say happens when the batch has passed all elements of the pass, in the order of rows. A frame may be
+// changed in place, grown and shrunk at its front and its end meanwhile (batch_edit.h).
 //
 // Memory: every device-visible array lies in pinned host memory that the device addresses by the same pointer. Nothing
 // is allocated after start. Frames are never copied: `frame[i]` points into the mbuf, which is pinned too.
@@ -11,9 +15,12 @@
 // bytes.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+
+#include "packet/reason.h"
 
 struct rte_mbuf;
 
@@ -33,29 +40,94 @@ struct Segment {
   std::uint64_t lane_away, worker_away;
 };
 
+// Rows [first, first + count).
+struct Span {
+  std::uint32_t first = 0;
+  std::uint32_t count = 0;
+  std::uint32_t end() const { return first + count; }
+};
+
+// What is to become of a frame.
+enum class Fate : std::uint8_t {
+  goes_on,
+  // The kernel's, by the twin of its port, if all elements that follow let it go on: it forwards the frame, or answers
+  // it with an error. Such frames never take the last of that way.
+  to_host,
+  // Decided: no element looks at it any more.
+  own,  // the host's own traffic
+  dropped,
+  sent,      // by the row's port
+  answered,  // made an answer to its sender, for `reason`; sent by the row's port
+  consumed,  // the element has taken the frame over
+};
+
+struct Row {
+  Fate fate = Fate::goes_on;
+  // Why it is dropped; of a frame for the host: why it is dropped where the host cannot have it, no_reason: for what
+  // stands in the way; of an answer: what it answers.
+  packet::Reason reason = packet::no_reason;
+  // While it goes on the port that the frame came in by; once it is sent the one that it leaves by.
+  std::uint16_t port = 0;
+};
+static_assert(sizeof(Row) == 4);
+
+inline constexpr unsigned most_elements = 16;  // of a pipeline
+
 struct Batch {
   // Device-visible, pinned, `capacity` elements each.
-  std::uint64_t* frame = nullptr;     // address of the frame's first byte (the Ethernet header)
-  std::uint16_t* length = nullptr;    // bytes of the frame, without FCS
-  std::uint32_t* argument = nullptr;  // chosen by the function's collect()
-  std::uint32_t* verdict = nullptr;   // written by the device; its meaning is the function's
-  std::byte* extra = nullptr;         // the function's own area: BatchLayout::extra_bytes_per_frame * capacity bytes,
-                                      // 64-byte aligned, laid out by the function
+  std::uint64_t* frame = nullptr;   // address of the frame's first byte (the Ethernet header)
+  std::uint16_t* length = nullptr;  // bytes of the frame, without FCS
+  // Of each element (Element::area()), device-visible, 64-byte aligned.
+  std::array<std::byte*, most_elements> area{};
   // Host only.
   rte_mbuf** mbuf = nullptr;
+  Row* row = nullptr;
   Segment* segment = nullptr;  // `segment_capacity` elements
   std::uint32_t capacity = 0;
   std::uint32_t segment_capacity = 0;
   std::uint32_t count = 0;  // frames
   std::uint32_t segments = 0;
-  std::uint32_t extra_count = 0;  // the function's own use (for instance: IPv6 keys in `extra`); 0 when opened
-  std::uint32_t max_length = 0;   // longest frame
-  std::uint64_t bytes = 0;        // sum of lengths
+  std::uint32_t max_length = 0;  // longest frame
+  std::uint64_t bytes = 0;       // sum of lengths
   std::uint64_t ticket = 0;
+  std::uint64_t began_tsc = 0;   // when its frames' batch of the first pass was sealed; the forwarder's
   std::uint64_t sealed_tsc = 0;  // written by the collector; read by the worker, and until it is released by the others
   std::uint32_t lane = 0;        // index of the owning lane
-  std::uint32_t slot = 0;        // index in the lane's ring: (lane, slot) names a batch for per-batch device memory
+  std::uint32_t pass = 0;        // of the pipeline, that it is in
+  std::uint32_t slot = 0;        // index in the ring: (lane, pass, slot) names a batch for per-batch device memory
+  std::uint32_t device = 0;      // DevicePlan::device of the one that works on it
   std::atomic<BatchState> state{BatchState::free};
+
+  std::uint8_t* data(std::uint32_t i) const { return reinterpret_cast<std::uint8_t*>(frame[i]); }
+
+  // Whether an element has to do with row i: it goes on, to where the last element says or to the host.
+  bool is_live(std::uint32_t i) const { return row[i].fate <= Fate::to_host; }
+  bool goes_on(std::uint32_t i) const { return row[i].fate == Fate::goes_on; }
+
+  void drop(std::uint32_t i, packet::Reason reason) {
+    row[i].fate = Fate::dropped;
+    row[i].reason = reason;
+  }
+  // The host's own traffic.
+  void punt(std::uint32_t i) { row[i].fate = Fate::own; }
+  void to_host(std::uint32_t i, packet::Reason otherwise = packet::no_reason) {
+    row[i].fate = Fate::to_host;
+    row[i].reason = otherwise;
+  }
+  void send(std::uint32_t i, std::uint16_t port) {
+    row[i].fate = Fate::sent;
+    row[i].port = port;
+  }
+  // The frame has been made an answer, whose length is set: back out of the port that it came in by.
+  void answer(std::uint32_t i, packet::Reason reason) {
+    row[i].fate = Fate::answered;
+    row[i].reason = reason;
+  }
+  // The element takes the frame over, and frees it, or emits it later (Emitter::emit()).
+  rte_mbuf* consume(std::uint32_t i) {
+    row[i].fate = Fate::consumed;
+    return mbuf[i];
+  }
 };
 
 }  // namespace sluice::engine

@@ -25,20 +25,21 @@ Expected<std::unique_ptr<BatchRing>> BatchRing::create(const Shape& shape, const
     auto batch = std::make_unique<Batch>();
     batch->capacity = shape.capacity;
     batch->lane = shape.lane;
+    batch->pass = shape.pass;
     batch->slot = slot;
     // A burst is at least one frame, so there are never more segments than frames.
     batch->segment_capacity = shape.capacity;
     ring->mbufs_.push_back(std::make_unique<rte_mbuf*[]>(shape.capacity));
+    ring->rows_.push_back(std::make_unique<Row[]>(shape.capacity));
     ring->segments_.push_back(std::make_unique<Segment[]>(shape.capacity));
     batch->mbuf = ring->mbufs_.back().get();
+    batch->row = ring->rows_.back().get();
     batch->segment = ring->segments_.back().get();
     Expected<void> placed = place(batch->frame, shape.capacity, memory, ring->bytes_);
     placed = placed ? place(batch->length, shape.capacity, memory, ring->bytes_) : placed;
-    placed = placed ? place(batch->argument, shape.capacity, memory, ring->bytes_) : placed;
-    placed = placed ? place(batch->verdict, shape.capacity, memory, ring->bytes_) : placed;
-    if (placed && shape.extra_bytes_per_frame != 0) {
-      placed = place(batch->extra, static_cast<std::size_t>(shape.capacity) * shape.extra_bytes_per_frame, memory,
-                     ring->bytes_);
+    for (std::size_t e = 0; placed && e < shape.areas.size(); ++e) {
+      if (shape.areas[e] == 0) continue;
+      placed = place(batch->area.at(e), std::size_t{shape.capacity} * shape.areas[e], memory, ring->bytes_);
     }
     if (!placed) {
       return tl::unexpected(placed.error());
@@ -58,7 +59,6 @@ Batch* BatchRing::open() {
   }
   batch.count = 0;
   batch.segments = 0;
-  batch.extra_count = 0;
   batch.max_length = 0;
   batch.bytes = 0;
   batch.ticket = next_ticket_;

@@ -1,7 +1,7 @@
-// The batches of one lane, in a ring indexed by ticket. Order out is order in by construction: tickets are handed out
-// in the order of collecting, and the forwarder only ever takes the oldest; devices may finish in any order in between.
-// Keeping order costs one load per batch, no work per frame, and there is no timeout after which order would be given
-// up.
+// The batches of one lane and pass, in a ring indexed by ticket. Order out is order in by construction: tickets are
+// handed out in the order of collecting, and the forwarder only ever takes the oldest; devices may finish in any order
+// in between. Keeping order costs one load per batch, no work per frame, and there is no timeout after which order
+// would be given up.
 //
 // Thread-safety: three roles, each of one thread, and a thread may have several. The collector calls open() and seal(),
 // the forwarder release(), the worker next_sealed(). in_use(), bytes() and all() are anyone's. oldest() is the
@@ -29,7 +29,8 @@ class BatchRing {
     std::uint32_t lane;
     std::uint32_t batches;
     std::uint32_t capacity;
-    std::uint32_t extra_bytes_per_frame;
+    std::vector<std::uint32_t> areas = {};  // bytes for each frame, of each element's area; 0: none
+    std::uint32_t pass = 0;
   };
   static Expected<std::unique_ptr<BatchRing>> create(const Shape& shape, const DeviceMemory& memory);
 
@@ -58,6 +59,7 @@ class BatchRing {
 
   std::vector<std::unique_ptr<Batch>> batches_;
   std::vector<std::unique_ptr<rte_mbuf*[]>> mbufs_;
+  std::vector<std::unique_ptr<Row[]>> rows_;
   std::vector<std::unique_ptr<Segment[]>> segments_;
   std::size_t bytes_ = 0;
   // The collector's.

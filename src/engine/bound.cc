@@ -21,29 +21,41 @@ std::string or_poll_busily(std::chrono::nanoseconds sleep) {
   return sleep.count() == 0 ? "" : ", or set poll = \"busy\"";
 }
 
+// I, so many times, is the bound.
+unsigned cycles_of(unsigned overlap, unsigned passes) {
+  return 2 + overlap + (passes - 1) * (1 + overlap);
+}
+
 bool can_wake_lanes(const PortOptions& port) {
   return port::is_driver(port.device, "net_af_packet") || port::is_driver(port.device, "net_tap");
 }
 }  // namespace
 
+std::string bound_text(unsigned overlap, unsigned passes) {
+  const std::string of_device = std::to_string(overlap);
+  return "(2 + " + of_device + (passes == 1 ? ")" : " + " + std::to_string(passes - 1) + "*(1 + " + of_device + "))");
+}
+
 Expected<Timing> plan_timing(std::chrono::nanoseconds deadline, std::chrono::nanoseconds cycle, unsigned overlap,
-                             std::chrono::nanoseconds sleep, std::chrono::nanoseconds collect) {
-  const auto longest = (deadline - collect - sleep) / (2 + overlap);
+                             std::chrono::nanoseconds sleep, std::chrono::nanoseconds collect, unsigned passes) {
+  const unsigned cycles = cycles_of(overlap, passes);
+  const auto longest = (deadline - collect - sleep) / cycles;
   Timing timing{cycle, {}, deadline, overlap, sleep};
   if (cycle.count() == 0) {
-    timing.cycle = (deadline * 9 / 10 - collect - sleep) / (2 + overlap);
+    timing.cycle = (deadline * 9 / 10 - collect - sleep) / cycles;
   }
   if (timing.cycle < shortest_cycle) {
     // A tenth of the deadline is the reserve, and where lanes sleep a quarter is the sleep.
-    const auto need = shortest_cycle * (2 + overlap) + collect;
+    const auto need = shortest_cycle * cycles + collect;
     const auto least = (sleep.count() == 0 ? need * 10 / 9 : need * 20 / 13) + std::chrono::microseconds(1);
     return make_error("[engine] deadline = " + duration_text(deadline) + " leaves a cycle of " +
                       us(std::max(timing.cycle, {})) + ", and the shortest is " + us(shortest_cycle) +
                       ": raise the deadline to at least " + us(least) + ", or lower overlap" + or_poll_busily(sleep));
   }
-  timing.bound = (2 + overlap) * timing.cycle + collect + sleep;
+  timing.bound = cycles * timing.cycle + collect + sleep;
   if (timing.bound > deadline) {
-    return make_error("[engine] the bound of this configuration, (2 + overlap)*cycle + " + us(collect) +
+    return make_error("[engine] the bound of this configuration, " +
+                      (passes == 1 ? "(2 + overlap)" : bound_text(overlap, passes)) + "*cycle + " + us(collect) +
                       sleep_text(sleep) + " = " + us(timing.bound) + ", exceeds its deadline of " +
                       duration_text(deadline) + ": with overlap = " + std::to_string(overlap) + " the cycle can be " +
                       us(std::max(longest, {})) + " at most" + or_poll_busily(sleep));

@@ -16,6 +16,10 @@
 // A lane that polls adaptively looks at a port that cannot wake it only every now and then; the longest sleep is added:
 //     T <= (2 + overlap)·I + µ + sleep
 //
+// Of a pipeline of several passes (pipeline.h) a batch of a later pass waits for no time point: it adds overlap·I on
+// the device and I until the forwarder has sent it.
+//     T <= (2 + overlap + (passes - 1)·(1 + overlap))·I + µ
+//
 // On the CPU alone there is no cycle: T <= sleep + the time of one inline batch. That time is an estimate unless a
 // profile (profile.h) has measured it, and this bound is one of an idle lane on a core of its own, and none of a lane
 // that has more to do.
@@ -23,6 +27,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <string>
 
 #include "base/error.h"
 #include "engine/options.h"
@@ -38,13 +43,13 @@ struct Timing {
   bool stagger = false;               // lanes' time points are spread over the cycle (time_points.h)
 };
 
-// µ where nothing is known of the function: 64 frames of 50 ns in each of its three rounds. Functions that do more with
+// µ where nothing is known of the elements: 64 frames of 50 ns in each of its three rounds. Elements that do more with
 // a frame have another estimate (control/config_sections.h), and a profile says what was measured.
 inline constexpr std::chrono::nanoseconds collect_time = std::chrono::microseconds(10);
 inline constexpr unsigned rounds_of_collecting = 3;
-// Of each round, for what a driver does before the function sees 64 frames: 20 ns for each.
+// Of each round, for what a driver does before an element sees 64 frames: 20 ns for each.
 inline constexpr std::chrono::nanoseconds receive_time = std::chrono::nanoseconds(1280);
-// µ, from the function's part of a round.
+// µ, from the elements' part of a round.
 constexpr std::chrono::nanoseconds collect_time_of(std::chrono::nanoseconds round) {
   return std::max(collect_time, rounds_of_collecting * (receive_time + round));
 }
@@ -67,7 +72,9 @@ constexpr std::chrono::nanoseconds longest_lane_sleep(std::chrono::nanoseconds d
 // configuration exceeds its deadline, or the deadline is too short for any cycle: it says what would fit.
 Expected<Timing> plan_timing(std::chrono::nanoseconds deadline, std::chrono::nanoseconds cycle, unsigned overlap,
                              std::chrono::nanoseconds sleep = std::chrono::nanoseconds(0),
-                             std::chrono::nanoseconds collect = collect_time);
+                             std::chrono::nanoseconds collect = collect_time, unsigned passes = 1);
+// The factor of I in that bound, as text: "(2 + 1)", or with passes "(2 + 1 + 1*(1 + 1))".
+std::string bound_text(unsigned overlap, unsigned passes);
 // Of the CPU alone; cycle and overlap are not used, and the cycle is 0.
 Expected<Timing> plan_cpu_timing(std::chrono::nanoseconds deadline, std::chrono::nanoseconds sleep,
                                  std::chrono::nanoseconds batch = inline_batch_time);

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace sluice::engine {
@@ -20,6 +21,7 @@ struct CountedRule {
 
 class CountedRules {
  public:
+  static constexpr std::string_view trait_name = "counted_rules";
   virtual ~CountedRules() = default;
 
   struct Listing {

@@ -1,6 +1,6 @@
 // Counters of one side of a lane: one writer (the side's thread), any number of readers. Adding is a plain load, add
-// and store. They conserve frames: rx + injected = tx + punted + sum(drops) + in flight, at every moment when the lane
-// is quiet.
+// and store. They conserve frames: rx + injected + emitted + cloned = tx + consumed + punted + sum(drops) + in flight,
+// at every moment when the lane is quiet.
 #pragma once
 
 #include <array>
@@ -28,11 +28,14 @@ class Counter {
 
 struct alignas(64) LaneCounters {
   Counter rx_frames, rx_bytes;
-  Counter injected_frames;  // from the host's twin, to be transmitted; or made here besides what was received
+  Counter injected_frames;  // from the host's twin, to be transmitted
+  Counter emitted_frames;   // made by elements besides what was received
+  Counter cloned_frames;    // copies
+  Counter consumed_frames;  // that elements have taken over
   Counter punted_frames;    // to the host's twin
   std::array<Counter, max_ports> tx_frames, tx_bytes;
   std::array<Counter, packet::max_reasons> drops;
-  std::array<Counter, packet::max_reasons> answers;  // frames sent back as the function's answer to that; in tx too
+  std::array<Counter, packet::max_reasons> answers;  // frames sent back as an element's answer to that; in tx too
   Counter batches_cpu, frames_cpu;                   // computed by the lane's core
   Counter batches_gpu, frames_gpu;
   Counter batches_rescued, frames_rescued;  // computed by the core because the GPU failed

@@ -2,6 +2,7 @@
 
 #include <rte_pause.h>
 
+#include <algorithm>
 #include <numeric>
 #include <optional>
 #include <utility>
@@ -22,6 +23,55 @@ Emitter::Emitter(std::vector<port::Port*> ports, std::uint16_t tx_queue, LaneCou
       lane_(lane),
       answers_(rte_get_tsc_hz() / answers_per_second, answer_burst),
       tx_queue_(tx_queue) {}
+
+[[gnu::noinline]] void Emitter::settle_rest(const Batch& batch, std::uint32_t i, Row row) {
+  rte_mbuf* const frame = batch.mbuf[i];
+  switch (row.fate) {
+    case Fate::own:
+    case Fate::to_host:
+      punt(frame, row);
+      break;
+    case Fate::answered:
+      note_answer(batch, i, row.reason);
+      transmit(frame, batch.length[i], row.port);
+      break;
+    case Fate::consumed:
+      counters_.consumed_frames.add(1);
+      break;
+    case Fate::dropped:
+      drop(frame, row.reason);
+      break;
+    case Fate::sent:
+    case Fate::goes_on:
+      drop(frame, undecided);
+      break;
+  }
+}
+
+// To the kernel, through the twin of the port that the frame came from.
+void Emitter::punt(rte_mbuf* frame, Row row) {
+  FrameTap::Claim claim{};
+  if (tapped_) [[unlikely]]
+    claim = tap_->claim(frame);
+  const packet::Reason reason = host_ports_[row.port].punt(frame, row.fate == Fate::to_host);
+  if (tapped_) [[unlikely]]
+    tap_->punted(claim, frame, reason == packet::no_reason);
+  if (reason == packet::no_reason) {
+    counters_.punted_frames.add(1);
+  } else {
+    drop(frame, row.reason != packet::no_reason ? row.reason : reason);
+  }
+}
+
+bool Emitter::clone(const Batch& batch, std::uint32_t i, std::uint16_t port, std::uint32_t most) {
+  rte_mbuf* const frame = batch.mbuf[i];
+  const std::uint32_t length = most == 0 ? batch.length[i] : std::min<std::uint32_t>(most, batch.length[i]);
+  rte_mbuf* const copy = rte_pktmbuf_copy(frame, frame->pool, 0, length);
+  if (copy == nullptr) return false;
+  counters_.cloned_frames.add(1);
+  transmit(copy, length, port);
+  return true;
+}
 
 void Emitter::flush(std::uint16_t port) {
   Queue& queue = queues_[port];

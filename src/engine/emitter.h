@@ -1,6 +1,8 @@
-// Where forwarded frames go: transmit bursts per port, drops by reason, punts to the host. One per lane thread.
+// Where frames go that have passed all elements: transmit bursts per port, drops by reason, punts to the host. One per
+// lane thread.
 //
-// Frames of one batch leave in the order of the calls, per port. A transmit burst that the port does not take is
+// What elements have decided of a batch's rows happens in settle(), in the order of rows. Frames of one batch leave in
+// that order, per port. A transmit burst that the port does not take is
 // offered again a bounded number of times; what remains is dropped as "tx_full", never silently.
 #pragma once
 
@@ -20,6 +22,8 @@
 
 namespace sluice::engine {
 
+inline const packet::Reason undecided = packet::register_reason(
+    "undecided", "no element of the chain has decided what becomes of it: a fault of the last one");
 inline const packet::Reason tx_full = packet::register_reason("tx_full", "the transmit queue stayed full");
 
 class Emitter {
@@ -30,8 +34,30 @@ class Emitter {
   Emitter(std::vector<port::Port*> ports, std::uint16_t tx_queue, LaneCounters& counters, const HostPort* host_ports,
           FrameTap* tap = nullptr, std::uint32_t lane = 0);
 
-  void transmit(const Batch& batch, std::uint32_t i, std::uint16_t port) {
-    transmit(batch.mbuf[i], batch.length[i], port);
+  // What became of these rows. A row that still goes on is dropped as `undecided`.
+  void settle(const Batch& batch, Span span) {
+    for (std::uint32_t i = span.first; i < span.end(); ++i) {
+      const Row row = batch.row[i];
+      if (row.fate == Fate::sent) [[likely]] {
+        transmit(batch.mbuf[i], batch.length[i], row.port);
+      } else {
+        settle_rest(batch, i, row);
+      }
+    }
+  }
+  // Likewise, of those that do not go on; `live(i)` is told of each that does.
+  template <typename Live>
+  void settle_decided(const Batch& batch, Span span, const Live& live) {
+    for (std::uint32_t i = span.first; i < span.end(); ++i) {
+      const Row row = batch.row[i];
+      if (row.fate <= Fate::to_host) {
+        live(i);
+      } else if (row.fate == Fate::sent) {
+        transmit(batch.mbuf[i], batch.length[i], row.port);
+      } else {
+        settle_rest(batch, i, row);
+      }
+    }
   }
   // `length`: bytes of the frame. Taken from the caller, who has it in cache, rather than from the mbuf.
   void transmit(rte_mbuf* frame, std::uint32_t length, std::uint16_t port) {
@@ -42,7 +68,6 @@ class Emitter {
       flush(port);
     }
   }
-  void drop(const Batch& batch, std::uint32_t i, packet::Reason reason) { drop(batch.mbuf[i], reason); }
   void drop(rte_mbuf* frame, packet::Reason reason) {
     counters_.drops[reason].add(1);
     if (tapped_) [[unlikely]]
@@ -52,44 +77,31 @@ class Emitter {
       free_dropped();
     }
   }
-  // To the kernel through the twin of the port that the frame came from; as Burst::punt.
-  void punt(const Batch& batch, std::uint32_t i, bool exceptional = false,
-            packet::Reason otherwise = packet::no_reason) {
-    FrameTap::Claim claim{};
-    if (tapped_) [[unlikely]]
-      claim = tap_->claim(batch.mbuf[i]);
-    const packet::Reason reason = host_ports_[rx_port_].punt(batch.mbuf[i], exceptional);
-    if (tapped_) [[unlikely]]
-      tap_->punted(claim, batch.mbuf[i], reason == packet::no_reason);
-    if (reason != packet::no_reason) {
-      drop(batch, i, otherwise != packet::no_reason ? otherwise : reason);
-    } else {
-      counters_.punted_frames.add(1);
-    }
-  }
+  // The port that the rows of this burst came in by.
   std::uint16_t rx_port() const { return rx_port_; }
   // Whether the lane may answer another frame by itself now; once for each answer. What a lane sends of its own is held
   // to `answers_per_second`, with `answer_burst` at once after a pause.
   static constexpr std::uint64_t answers_per_second = 1000, answer_burst = 100;
   bool may_answer() { return answers_.take(rte_rdtsc()); }
-  // Sends frame `i`, which the function has made its answer (`length` bytes, by the mbuf too), back out of the port
-  // that it came from. `reason`: what it answers.
-  void answer(const Batch& batch, std::uint32_t i, std::uint32_t length, packet::Reason reason) {
-    note_answer(batch, i, reason);
-    transmit(batch.mbuf[i], length, rx_port_);
+  // A frame of the element's own, one more than was received. `made`: whole, with its length.
+  void emit(rte_mbuf* made, std::uint16_t port) {
+    counters_.emitted_frames.add(1);
+    transmit(made, rte_pktmbuf_pkt_len(made), port);
   }
-  // The same for an answer that is no frame of a batch: one more than was received.
+  // The same for an answer, which goes back out of the port that the burst came in by. `reason`: what it answers.
   void answer_besides(rte_mbuf* made, packet::Reason reason) {
-    counters_.injected_frames.add(1);
     counters_.answers[reason].add(1);
-    transmit(made, rte_pktmbuf_pkt_len(made), rx_port_);
+    emit(made, rx_port_);
   }
-  // An answer takes the way of the frame whose place it has.
+  // Row `i`, which goes on, has been made an answer that takes the frame's way.
   void note_answer(const Batch& batch, std::uint32_t i, packet::Reason reason) {
     counters_.answers[reason].add(1);
     if (tapped_) [[unlikely]]
       tap_->answered(batch.mbuf[i], reason);
   }
+  // A copy of row `i` as it is now leaves by that port, cut to `most` bytes (0: whole). False: there was no buffer for
+  // it, which the caller counts.
+  bool clone(const Batch& batch, std::uint32_t i, std::uint16_t port, std::uint32_t most = 0);
 
   // The lane's side.
   // `at_length`: what is done between two transmissions may take long by itself.
@@ -109,6 +121,8 @@ class Emitter {
     rte_mbuf* frames[tx_burst_size];
     std::uint32_t length[tx_burst_size];
   };
+  void settle_rest(const Batch& batch, std::uint32_t i, Row row);
+  void punt(rte_mbuf* frame, Row row);
   void flush(std::uint16_t port);
   void free_dropped();
 

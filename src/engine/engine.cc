@@ -7,7 +7,6 @@
 #include <limits>
 
 #include "device/name.h"
-#include "engine/burst.h"
 #include "port/virtual_device.h"
 
 namespace sluice::engine {
@@ -42,14 +41,14 @@ Expected<void> check_numbers(const Options& options) {
 }
 
 bool follows_conversations(const Options& options) {
-  return find_such(options.chain, &FunctionType::follows_conversations) != nullptr;
+  return find_such(options.chain, &ElementType::follows_conversations) != nullptr;
 }
 
 }  // namespace
 
 bool staggers(const Options& options) {
   if (options.stagger != Stagger::automatic) return options.stagger == Stagger::on;
-  return find_such(options.chain, &FunctionType::launches_alone) != nullptr;
+  return find_such(options.chain, &ElementType::launches_alone) != nullptr;
 }
 
 namespace {
@@ -58,7 +57,7 @@ namespace {
 Expected<Placement> planned_placement(const Options& options) {
   Demand demand{.ports = {},
                 .threads_limit = std::numeric_limits<unsigned>::max(),
-                .needs_worker = device::gpu_index(options.device).has_value()};
+                .needs_worker = device::gpu_indices(options.device).has_value()};
   for (const port::PortOptions& port : options.ports) {
     demand.ports.push_back({port.name, -1, port.lane_count(), port.queues});
   }
@@ -73,8 +72,8 @@ Expected<void> check_placement(const Options& options) {
   return placement ? Expected<void>() : tl::unexpected(placement.error());
 }
 
-LanePlan planned_lanes(const Options& options) {
-  LanePlan plan{.lanes = 0, .deadline = options.deadline, .captures = port::only_read_captures(options.ports)};
+Plan planned_lanes(const Options& options) {
+  Plan plan{.lanes = 0, .deadline = options.deadline, .captures = port::only_read_captures(options.ports)};
   for (const port::PortOptions& port : options.ports) {
     plan.lanes += port.lane_count();
   }
@@ -85,59 +84,65 @@ LanePlan planned_lanes(const Options& options) {
   return plan;
 }
 
-Expected<std::unique_ptr<Engine>> Engine::create(const Options& options, const FunctionMaker& make_function,
+Expected<std::unique_ptr<Engine>> Engine::create(const Options& options, const PipelineMaker& make_pipeline,
                                                  const GpuOpener& open_gpu) {
   std::unique_ptr<Engine> engine(new Engine());
   engine->options_ = options;
   engine->tsc_per_ns_ = static_cast<double>(rte_get_tsc_hz()) / 1e9;
 
   Expected<void> step = check_numbers(options);
-  step = step ? engine->open_device(open_gpu) : step;
+  step = step ? engine->open_devices(open_gpu) : step;
   step = step ? engine->check_ports() : step;
   step = step ? engine->open_ports() : step;
-  step = step ? engine->plan() : step;
   if (!step) {
     return tl::unexpected(step.error());
   }
-  auto function = make_function(engine->port_table_);
-  if (!function) {
-    return tl::unexpected(function.error());
+  auto pipeline = make_pipeline(engine->port_table_);
+  if (!pipeline) {
+    return tl::unexpected(pipeline.error());
   }
-  engine->function_ = std::move(*function);
-  step = engine->open_host_path();
-  step = step ? engine->function_->prepare() : step;
+  engine->pipeline_ = std::move(*pipeline);
+  step = engine->plan();
+  step = step ? engine->open_host_path() : step;
+  step = step ? engine->pipeline_->prepare(engine->lane_plan()) : step;
   step = step ? engine->build_lanes() : step;
-  step = step ? engine->function_->prepare_lanes(engine->lane_plan()) : step;
-  step = step ? engine->attach_device() : step;
+  step = step ? engine->attach_devices() : step;
   if (!step) {
     return tl::unexpected(step.error());
   }
   return engine;
 }
 
-Expected<void> Engine::open_device(const GpuOpener& open_gpu) {
+Expected<void> Engine::open_devices(const GpuOpener& open_gpu) {
   if (options_.device != "cpu") {
-    const auto index = options_.device == "auto" ? 0 : device::gpu_index(options_.device);
-    if (!index) {
+    const auto indices =
+        options_.device == "auto" ? std::optional(std::vector<int>{0}) : device::gpu_indices(options_.device);
+    if (!indices) {
       return make_error("[engine] device = \"" + options_.device +
-                        "\": the devices are \"auto\", \"cpu\" and \"cuda:N\"");
+                        "\": the devices are \"auto\", \"cpu\" and \"cuda:N\", or several such as \"cuda:0,cuda:1\"");
     }
-    auto gpu = open_gpu(*index, options_.streams);
-    if (gpu) {
-      gpu_ = std::move(*gpu);
-    } else if (options_.device != "auto") {
-      return make_error("[engine] device = \"" + options_.device + "\": " + gpu.error().message +
-                        "; device = \"auto\" takes the CPU when there is no GPU, \"cpu\" always");
-    } else {
-      notes_.push_back("device: CPU, because " + gpu.error().message);
+    for (const int index : *indices) {
+      auto gpu = open_gpu(index, options_.streams);
+      if (gpu) {
+        gpus_.push_back(std::move(*gpu));
+      } else if (options_.device != "auto") {
+        return make_error("[engine] device = \"" + options_.device + "\": " + gpu.error().message +
+                          "; device = \"auto\" takes the CPU when there is no GPU, \"cpu\" always");
+      } else {
+        notes_.push_back("device: CPU, because " + gpu.error().message);
+      }
     }
   }
-  if (gpu_) {
-    notes_.push_back("device: " + gpu_->info().name + " (" + device::gpu_name(gpu_->info().index) + ", PCI " +
-                     gpu_->info().pci + ", " + std::to_string(gpu_->info().multiprocessors) + " SMs, " +
+  for (const auto& gpu : gpus_) {
+    notes_.push_back("device: " + gpu->info().name + " (" + device::gpu_name(gpu->info().index) + ", PCI " +
+                     gpu->info().pci + ", " + std::to_string(gpu->info().multiprocessors) + " SMs, " +
                      std::to_string(options_.streams) + " streams)");
-  } else if (options_.device == "cpu") {
+  }
+  if (options_.device == "cpu") {
     notes_.emplace_back("device: CPU");
+  }
+  for (std::size_t device = 0; device < std::max<std::size_t>(gpus_.size(), 1); ++device) {
+    clocks_.push_back(std::make_unique<Clock>());
   }
   return {};
 }
@@ -151,20 +156,21 @@ Expected<void> Engine::plan() {
     return queue < port->options().queues;
   });
   const auto sleep = looks && !placement_.busy ? longest_lane_sleep(options_.deadline) : std::chrono::nanoseconds(0);
-  auto timing = gpu_
-                    ? plan_timing(options_.deadline, options_.cycle, options_.overlap, sleep, collect_time_of(options_))
-                    : plan_cpu_timing(options_.deadline, sleep, inline_batch_of(options_));
+  const bool on_gpu = !gpus_.empty();
+  auto timing = on_gpu ? plan_timing(options_.deadline, options_.cycle, options_.overlap, sleep,
+                                     collect_time_of(options_), pipeline_->passes())
+                       : plan_cpu_timing(options_.deadline, sleep, inline_batch_of(options_));
   if (!timing) {
     return tl::unexpected(timing.error());
   }
   timing_ = *timing;
   timing_.overlap = options_.overlap;
-  timing_.stagger = gpu_ != nullptr && staggers(options_);
+  timing_.stagger = on_gpu && staggers(options_);
   const std::string slept = sleep.count() == 0 ? "" : " + " + us(sleep) + " of sleep";
-  if (gpu_) {
+  if (on_gpu) {
     notes_.push_back("cycle " + us(timing_.cycle) + (timing_.stagger ? ", staggered" : "") + ", overlap " +
-                     std::to_string(timing_.overlap) + ", bound (2 + " + std::to_string(timing_.overlap) + ")*I + " +
-                     us(collect_time_of(options_)) +
+                     std::to_string(timing_.overlap) + ", bound " + bound_text(timing_.overlap, pipeline_->passes()) +
+                     "*I + " + us(collect_time_of(options_)) +
                      (options_.collect_measured ? " of collecting, as measured," : " of collecting, as estimated,") +
                      slept + " = " + us(timing_.bound) + ", deadline " + us(timing_.deadline));
   } else {
@@ -253,7 +259,7 @@ PortInfo Engine::describe(std::size_t i) {
 }
 
 Expected<void> Engine::place_threads(unsigned threads_limit) {
-  Demand demand{{}, threads_limit, gpu_ != nullptr, gpu_ ? gpu_->info().numa_node : -1};
+  Demand demand{{}, threads_limit, !gpus_.empty(), gpus_.empty() ? -1 : gpus_.front()->info().numa_node};
   for (const auto& port : ports_) {
     const PortOptions& options = port->options();
     demand.ports.push_back({port->name(), port->numa_node(), options.lane_count(), options.queues});
@@ -269,7 +275,7 @@ Expected<void> Engine::place_threads(unsigned threads_limit) {
 }
 
 Expected<void> Engine::open_host_path() {
-  auto host_path = HostPath::create(ports_, options_.memory.frame_bytes, function_->forwards());
+  auto host_path = HostPath::create(ports_, options_.memory.frame_bytes, pipeline_->sends());
   if (!host_path) {
     return tl::unexpected(host_path.error());
   }
@@ -278,29 +284,27 @@ Expected<void> Engine::open_host_path() {
   return {};
 }
 
-LanePlan Engine::lane_plan() const {
+Plan Engine::lane_plan() const {
   std::vector<std::uint16_t> ports;
-  for (const auto& lane : lanes_) ports.push_back(lane->parts().port);
-  return {.lanes = static_cast<std::uint32_t>(lanes_.size()),
+  for (std::size_t p = 0; p < ports_.size(); ++p) {
+    ports.insert(ports.end(), ports_[p]->options().lane_count(), static_cast<std::uint16_t>(p));
+  }
+  return {.lanes = static_cast<std::uint32_t>(ports.size()),
           .threads = static_cast<std::uint32_t>(placement_.lane_cores.size()),
           .forwarders = !placement_.forwarder_cores.empty(),
           .deadline = options_.deadline,
           .captures = port::only_read_captures(options_.ports),
           .cycle = timing_.cycle,
-          .forwards = function_->forwards(),
           .ports = std::move(ports)};
 }
 
-Expected<void> Engine::attach_device() {
-  if (!gpu_) {
-    return {};
-  }
+Expected<void> Engine::pin_frames(device::Gpu& gpu) {
   for (const auto& port : ports_) {
     for (rte_mempool* pool : port->pools()) {
       Expected<void> pinned;
       port::for_each_area(pool, [&](void* base, std::size_t size) {
         if (pinned) {
-          pinned = gpu_->register_host(base, size);
+          pinned = gpu.register_host(base, size);
         }
       });
       if (!pinned) {
@@ -309,27 +313,67 @@ Expected<void> Engine::attach_device() {
       }
     }
   }
-  const DevicePlan plan{static_cast<std::uint32_t>(lanes_.size()), options_.batches, options_.batch,
-                        options_.memory.frame_bytes, options_.mode == Mode::full};
-  if (auto attached = function_->attach(*gpu_, plan); !attached) {
-    return attached;
-  }
-  Worker::Parts parts{
-      gpu_.get(),      function_.get(),      {}, &clock_, timing_, options_.mode, placement_.worker_core,
-      placement_.busy, placement_.scheduling};
-  for (const auto& lane : lanes_) {
-    parts.lanes.push_back(lane.get());
-  }
-  worker_ = std::make_unique<Worker>(std::move(parts));
   return {};
+}
+
+// The first device's is the placement's; the others' are cores that nothing else has, or that one.
+int Engine::worker_core(std::size_t device) const {
+  const std::vector<int> taken = placement_.cores();
+  std::size_t left = device;
+  for (const int core : this_machine().cores) {
+    if (left != 0 && std::ranges::find(taken, core) == taken.end() && --left == 0) return core;
+  }
+  return placement_.worker_core;
+}
+
+// Memory that one GPU has pinned is every GPU's.
+Expected<void> Engine::attach_devices() {
+  if (gpus_.empty()) {
+    return {};
+  }
+  if (auto pinned = pin_frames(*gpus_.front()); !pinned) {
+    return pinned;
+  }
+  for (std::uint32_t device = 0; device < gpus_.size(); ++device) {
+    const DevicePlan plan{static_cast<std::uint32_t>(lanes_.size()),
+                          options_.batches,
+                          options_.batch,
+                          options_.memory.frame_bytes,
+                          options_.mode == Mode::full,
+                          device};
+    if (auto attached = pipeline_->attach(*gpus_[device], plan); !attached) {
+      return attached;
+    }
+    Worker::Parts parts{.gpu = gpus_[device].get(),
+                        .device = device,
+                        .pipeline = pipeline_.get(),
+                        .lanes = {},
+                        .clock = clocks_[device].get(),
+                        .timing = timing_,
+                        .mode = options_.mode,
+                        .core = worker_core(device),
+                        .busy = placement_.busy,
+                        .scheduling = placement_.scheduling};
+    for (const auto& lane : lanes_) {
+      if (lane->parts().clock == parts.clock) parts.lanes.push_back(lane.get());
+    }
+    if (!parts.lanes.empty()) workers_.push_back(std::make_unique<Worker>(std::move(parts)));
+  }
+  return {};
+}
+
+bool Engine::gpu_up() const {
+  return !gpus_.empty() && std::ranges::all_of(clocks_, [](const auto& clock) {
+    return clock->device_up.load(std::memory_order_relaxed);
+  });
 }
 
 void Engine::start() {
   running_ = true;
   reserved_.emplace(placement_.cores());
   host_path_->start();
-  if (worker_ && options_.mode != Mode::collector_only) {
-    worker_->start();
+  for (const auto& worker : workers_) {
+    if (options_.mode != Mode::collector_only) worker->start();
   }
   for (const auto& thread : threads_) {
     thread->start();
@@ -356,8 +400,8 @@ void Engine::stop() {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   host_path_->stop();
-  if (worker_) {
-    worker_->stop();
+  for (const auto& worker : workers_) {
+    worker->stop();
   }
   for (const auto& thread : threads_) {
     thread->stop();
@@ -366,7 +410,7 @@ void Engine::stop() {
   for (const auto& lane : lanes_) {
     lane->abandon();
   }
-  function_->stopped();
+  pipeline_->stopped();
   for (const auto& port : ports_) {
     port->stop();
   }
@@ -375,11 +419,11 @@ void Engine::stop() {
 Engine::~Engine() {
   stop();
   threads_.clear();
-  worker_.reset();
+  workers_.clear();
   lanes_.clear();
   host_path_.reset();
-  function_.reset();
-  gpu_.reset();  // unpins the frames before their pools go
+  pipeline_.reset();
+  gpus_.clear();  // unpins the frames before their pools go
   for (const auto& port : ports_) {
     port->close();  // all of them before the first one's frames go: a driver may hold frames of any
   }
@@ -405,11 +449,13 @@ EngineStats Engine::stats() const {
   for (const auto& thread : threads_) {
     stats.lanes_away.add(thread->away());
   }
-  stats.worker_away.add(clock_.away);
-  if (worker_) {
-    stats.add(*worker_);
-    stats.gpu_up = clock_.device_up.load(std::memory_order_relaxed);
+  for (const auto& clock : clocks_) {
+    stats.worker_away.add(clock->away);
   }
+  for (const auto& worker : workers_) {
+    stats.add(*worker);
+  }
+  stats.gpu_up = gpu_up();
   return stats;
 }
 

@@ -1,6 +1,6 @@
-// The engine: ports, lanes, the device's worker and the host's twins, made from Options and one function, and run.
+// The engine: ports, lanes, the devices' workers and the host's twins, made from Options and a pipeline, and run.
 //
-//   auto engine = Engine::create(options, make_function);   // opens everything or says why not; nothing half-started
+//   auto engine = Engine::create(options, make_pipeline);   // opens everything or says why not; nothing half-started
 //   engine->start();  ...  engine->stop();                  // in-flight batches finish, then ports close
 //
 // Control thread only, except stats(), which any thread may call while the engine lives.
@@ -10,6 +10,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -17,11 +18,11 @@
 #include "device/gpu.h"
 #include "engine/bound.h"
 #include "engine/engine_stats.h"
-#include "engine/function.h"
 #include "engine/host_path.h"
 #include "engine/lane.h"
 #include "engine/lane_thread.h"
 #include "engine/options.h"
+#include "engine/pipeline.h"
 #include "engine/placement.h"
 #include "engine/port_table.h"
 #include "engine/reserved_cores.h"
@@ -29,13 +30,13 @@
 
 namespace sluice::engine {
 
-using FunctionMaker = std::function<Expected<std::unique_ptr<Function>>(const PortTable& ports)>;
+using PipelineMaker = std::function<Expected<std::unique_ptr<Pipeline>>(const PortTable& ports)>;
 
 using GpuOpener = std::function<Expected<std::unique_ptr<device::Gpu>>(int index, unsigned streams)>;
 
 // The lanes of a start, as far as they are known before ports are open: one thread where its cores are not this
 // machine's.
-LanePlan planned_lanes(const Options& options);
+Plan planned_lanes(const Options& options);
 // An Error when the start would refuse the cores that the options name, or lanes on them (placement.h).
 Expected<void> check_placement(const Options& options);
 // Whether the lanes' time points are spread over the cycle, on a GPU: as the options say, or as their chain wants it.
@@ -44,7 +45,7 @@ bool staggers(const Options& options);
 class Engine {
  public:
   // The EAL must run (port/eal.h). `open_gpu`: where a GPU comes from; a test may give one of its own.
-  static Expected<std::unique_ptr<Engine>> create(const Options& options, const FunctionMaker& make_function,
+  static Expected<std::unique_ptr<Engine>> create(const Options& options, const PipelineMaker& make_pipeline,
                                                   const GpuOpener& open_gpu = device::Gpu::open);
   ~Engine();
 
@@ -52,18 +53,20 @@ class Engine {
   void stop();
 
   EngineStats stats() const;
-  // Whether the GPU computes, as EngineStats::gpu_up. Any thread; costs nothing.
-  bool gpu_up() const { return worker_ != nullptr && clock_.device_up.load(std::memory_order_relaxed); }
+  // Whether all GPUs compute, as EngineStats::gpu_up. Any thread; costs next to nothing.
+  bool gpu_up() const;
   const Options& options() const { return options_; }
   const PortTable& port_table() const { return port_table_; }
   port::Port& port(std::size_t i) { return *ports_[i]; }
-  Function& function() { return *function_; }
+  Pipeline& pipeline() { return *pipeline_; }
   // In the order of their ports.
   const std::vector<std::unique_ptr<Lane>>& lanes() const { return lanes_; }
   bool running() const { return running_; }
   const Timing& timing() const { return timing_; }
-  // Null on the CPU device.
-  device::Gpu* gpu() { return gpu_.get(); }
+  // In the order of [engine] device; none on the CPU.
+  std::span<const std::unique_ptr<device::Gpu>> gpus() const { return gpus_; }
+  // The first one; null on the CPU device.
+  device::Gpu* gpu() { return gpus_.empty() ? nullptr : gpus_.front().get(); }
   // What was chosen and why, one line each, for the log: device, placement, memory, bound.
   const std::vector<std::string>& notes() const { return notes_; }
   // Twin interface of each port (empty: none), for the netlink mirror.
@@ -74,7 +77,7 @@ class Engine {
 
  private:
   Engine() = default;
-  Expected<void> open_device(const GpuOpener& open_gpu);
+  Expected<void> open_devices(const GpuOpener& open_gpu);
   Expected<void> check_ports() const;
   // Once it is known which ports can wake a lane.
   Expected<void> plan();
@@ -88,8 +91,10 @@ class Engine {
   std::size_t most_lanes_of_a_thread() const;
   // Of the port whose lanes are those from `first` on: lanes beyond its queues share them.
   void spread_queues(std::size_t first, unsigned queues);
-  LanePlan lane_plan() const;
-  Expected<void> attach_device();
+  Plan lane_plan() const;
+  Expected<void> pin_frames(device::Gpu& gpu);
+  Expected<void> attach_devices();
+  int worker_core(std::size_t device) const;
 
   Options options_;
   Timing timing_{};
@@ -98,16 +103,16 @@ class Engine {
   std::vector<std::string> notes_;
   double tsc_per_ns_ = 1;
   std::vector<void*> host_memory_;
-  std::unique_ptr<device::Gpu> gpu_;
+  std::vector<std::unique_ptr<device::Gpu>> gpus_;
   std::vector<std::unique_ptr<port::Port>> ports_;
-  std::unique_ptr<Function> function_;
+  std::unique_ptr<Pipeline> pipeline_;
   std::unique_ptr<HostPath> host_path_;
-  Clock clock_;
+  std::vector<std::unique_ptr<Clock>> clocks_;  // of each device; at least one
   FrameTap tap_;
   std::vector<std::unique_ptr<Lane>> lanes_;
   std::vector<std::unique_ptr<LaneThread>> threads_;
-  std::unique_ptr<Worker> worker_;
-  std::optional<ReservedCores> reserved_;  // while it runs
+  std::vector<std::unique_ptr<Worker>> workers_;  // of each GPU
+  std::optional<ReservedCores> reserved_;         // while it runs
   std::atomic<bool> running_{false};
 };
 

@@ -42,7 +42,7 @@ TEST(Engine, AFailingGpuCostsNoFrame) {
   EXPECT_GT(stats.total.batches_rescued, 0U);
   EXPECT_EQ(stats.total.tx_frames, stats.total.rx_frames);
   EXPECT_EQ(run.out_of_order, 0U);
-  EXPECT_EQ(static_cast<PeerFunction&>(run.engine->function()).wrong_verdicts.load(), 0U);
+  EXPECT_EQ(peer_of(*run.engine).wrong_answers.load(), 0U);
 }
 
 // What the worker alone sees: without lose() the tables would wait for that GPU for ever.
@@ -62,18 +62,18 @@ TEST(Engine, AGpuThatRefusesALaunchIsLostForEverybody) {
 }
 
 // A device that has still to be told something is no device yet: lanes compute, and no frame waits.
-TEST(Engine, AGpuTakesPartWhenTheFunctionSaysSo) {
+TEST(Engine, AGpuTakesPartWhenTheElementSaysSo) {
   Trial run{make_engine(replay_options("cuda:0"), std::make_unique<JitterGpu>(2))};
   ASSERT_TRUE(run.engine);
-  auto& function = static_cast<PeerFunction&>(run.engine->function());
-  function.ready.store(false);
+  auto& peer = peer_of(*run.engine);
+  peer.ready.store(false);
   run.engine->start();
   std::this_thread::sleep_for(std::chrono::milliseconds(100));
   const EngineStats before = run.engine->stats();
   EXPECT_FALSE(before.gpu_up);
   EXPECT_EQ(before.total.frames_gpu, 0U);
   EXPECT_GT(before.total.frames_cpu, 0U);
-  function.ready.store(true);
+  peer.ready.store(true);
   std::this_thread::sleep_for(std::chrono::milliseconds(100));
   EXPECT_TRUE(run.engine->stats().gpu_up);
   run.engine->stop();
@@ -81,13 +81,13 @@ TEST(Engine, AGpuTakesPartWhenTheFunctionSaysSo) {
   expect_conserved(run.engine->stats());
 }
 
-// A function that changes frames cannot do it twice: what a failing device had begun is dropped under a name.
+// An element that changes frames cannot do it twice: what a failing device had begun is dropped under a name.
 TEST(Engine, WhatAFailingGpuHalfDidIsDroppedWhenItCannotBeDoneAgain) {
   auto gpu = std::make_unique<JitterGpu>(2);
   JitterGpu& handle = *gpu;
   Trial run{make_engine(replay_options("cuda:0"), std::move(gpu))};
   ASSERT_TRUE(run.engine);
-  static_cast<PeerFunction&>(run.engine->function()).changes_frames();
+  peer_of(*run.engine).changes_frames = true;
   run.engine->start();
   std::this_thread::sleep_for(std::chrono::milliseconds(100));
   handle.lose("for a test");
@@ -105,7 +105,7 @@ TEST(Engine, WhatWasLaunchedBeforeARefusedLaunchIsWaitedFor) {
   JitterGpu& handle = *gpu;
   Trial run{make_engine(replay_options("cuda:0"), std::move(gpu))};
   ASSERT_TRUE(run.engine);
-  static_cast<PeerFunction&>(run.engine->function()).changes_frames();
+  peer_of(*run.engine).changes_frames = true;
   watch_order(run, 1);
   run.engine->start();
   std::this_thread::sleep_for(std::chrono::milliseconds(100));
@@ -152,9 +152,9 @@ TEST(Engine, FewFramesThatKeepACoreBusyGoToTheDevice) {
     options.ports[0].device += ",rate=15000";
     Trial run{make_engine(options, std::make_unique<JitterGpu>(2))};
     ASSERT_TRUE(run.engine);
-    auto& function = static_cast<PeerFunction&>(run.engine->function());
-    function.core_ticks_per_frame = one.computing * rte_get_tsc_hz() / 1'000'000'000;
-    function.forwarding_ticks_per_frame = one.forwarding * rte_get_tsc_hz() / 1'000'000'000;
+    auto& peer = peer_of(*run.engine);
+    peer.core_ticks_per_frame = one.computing * rte_get_tsc_hz() / 1'000'000'000;
+    peer.forwarding_ticks_per_frame = one.forwarding * rte_get_tsc_hz() / 1'000'000'000;
     run_for(*run.engine, std::chrono::milliseconds(600));
     const EngineStats stats = run.engine->stats();
     EXPECT_EQ(stats.imbalance(), 0);

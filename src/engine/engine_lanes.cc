@@ -16,8 +16,8 @@ constexpr std::chrono::seconds retry_computing(10);
 }  // namespace
 
 Expected<void*> Engine::batch_memory(std::size_t bytes) {
-  if (gpu_) {
-    return gpu_->allocate_host(bytes);
+  if (!gpus_.empty()) {
+    return gpus_.front()->allocate_host(bytes);
   }
   void* base = std::aligned_alloc(64, bytes);
   if (base == nullptr) {
@@ -42,7 +42,7 @@ Expected<void> Engine::build_lanes() {
       if (auto added = add_lane(p, l); !added) {
         return added;
       }
-      bytes += lanes_.back()->ring().bytes();
+      for (unsigned pass = 0; pass < pipeline_->passes(); ++pass) bytes += lanes_.back()->ring(pass).bytes();
     }
     spread_queues(first, ports_[p]->options().queues);
   }
@@ -66,11 +66,16 @@ Expected<void> Engine::add_lane(std::uint16_t port, std::uint16_t lane_of_port) 
   const std::size_t forwarders = separate ? placement_.forwarder_cores.size() : collectors;
   const auto index = static_cast<std::uint32_t>(lanes_.size());
   const bool shares_queue = lane_of_port >= queues;
-  auto ring = BatchRing::create({index, options_.batches, options_.batch, function_->layout().extra_bytes_per_frame},
-                                [this](std::size_t bytes) { return batch_memory(bytes); });
+  std::vector<std::unique_ptr<BatchRing>> rings;
+  for (unsigned pass = 0; pass < pipeline_->passes(); ++pass) {
+    auto ring = BatchRing::create({index, options_.batches, options_.batch, pipeline_->areas(pass), pass},
+                                  [this](std::size_t bytes) { return batch_memory(bytes); });
+    if (!ring) return tl::unexpected(ring.error());
+    rings.push_back(std::move(*ring));
+  }
   auto inbox = shares_queue ? FlowInbox::make("inbox-" + std::to_string(index)) : FlowInbox();
-  if (!ring || !inbox) {
-    return tl::unexpected(!ring ? ring.error() : inbox.error());
+  if (!inbox) {
+    return tl::unexpected(inbox.error());
   }
   std::vector<port::Port*> ports;
   for (const auto& one : ports_) {
@@ -80,11 +85,11 @@ Expected<void> Engine::add_lane(std::uint16_t port, std::uint16_t lane_of_port) 
     return static_cast<std::uint64_t>(static_cast<double>(time.count()) * tsc_per_ns_);
   };
   const bool refuses_overdue =
-      options_.admission == Admit::in_time || (options_.admission == Admit::automatic && gpu_ != nullptr);
+      options_.admission == Admit::in_time || (options_.admission == Admit::automatic && !gpus_.empty());
   LoadWatch::Limits computes_below{.frames = inline_batch, .cycle_tsc = ticks(timing_.cycle)};
   if (options_.cpu_below >= 0) {
     computes_below.frames = static_cast<std::uint32_t>(options_.cpu_below);
-  } else if (gpu_ != nullptr && computes_below.cycle_tsc != 0) {
+  } else if (!gpus_.empty() && computes_below.cycle_tsc != 0) {
     computes_below.work_tsc = std::max<std::uint64_t>(computes_below.cycle_tsc / 2 / most_lanes_of_a_thread(), 1);
     computes_below.retry_cycles = ticks(retry_computing) / computes_below.cycle_tsc;
   }
@@ -95,8 +100,8 @@ Expected<void> Engine::add_lane(std::uint16_t port, std::uint16_t lane_of_port) 
                     .tx_queue = static_cast<std::uint16_t>(index % forwarders),
                     .host_ports = host_path_->host_ports(),
                     .drains_injected = lane_of_port == 0,
-                    .function = function_.get(),
-                    .clock = &clock_,
+                    .pipeline = pipeline_.get(),
+                    .clock = clocks_[index % clocks_.size()].get(),
                     .mode = options_.mode,
                     .computes_below = computes_below,
                     .deadline_tsc = ticks(options_.deadline),
@@ -105,7 +110,7 @@ Expected<void> Engine::add_lane(std::uint16_t port, std::uint16_t lane_of_port) 
                     .refuses_overdue = refuses_overdue,
                     .shares_queue = shares_queue,
                     .tap = &tap_};
-  lanes_.push_back(std::make_unique<Lane>(std::move(parts), std::move(*ring), std::move(*inbox)));
+  lanes_.push_back(std::make_unique<Lane>(std::move(parts), std::move(rings), std::move(*inbox)));
   LaneThread& collector = *threads_[index % collectors];
   LaneThread& forwarder = *threads_[(separate ? collectors : 0) + index % forwarders];
   collector.collects(lanes_.back().get());

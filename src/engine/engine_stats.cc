@@ -15,11 +15,11 @@ void EngineStats::Away::add(const AwayWatch& watch) {
 
 EngineStats::Lane& EngineStats::Lane::operator+=(const Lane& other) {
   for (auto field :
-       {&Lane::rx_frames,   &Lane::rx_bytes,    &Lane::tx_frames,       &Lane::tx_bytes,       &Lane::injected,
-        &Lane::punted,      &Lane::dropped,     &Lane::in_flight,       &Lane::batches_cpu,    &Lane::frames_cpu,
-        &Lane::batches_gpu, &Lane::frames_gpu,  &Lane::batches_rescued, &Lane::frames_rescued, &Lane::sealed_full,
-        &Lane::misses,      &Lane::misses_away, &Lane::receive_stalls,  &Lane::empty_polls,    &Lane::measured,
-        &Lane::collecting,  &Lane::forwarding}) {
+       {&Lane::rx_frames,       &Lane::rx_bytes,       &Lane::tx_frames,   &Lane::tx_bytes,    &Lane::injected,
+        &Lane::emitted,         &Lane::cloned,         &Lane::consumed,    &Lane::punted,      &Lane::dropped,
+        &Lane::in_flight,       &Lane::batches_cpu,    &Lane::frames_cpu,  &Lane::batches_gpu, &Lane::frames_gpu,
+        &Lane::batches_rescued, &Lane::frames_rescued, &Lane::sealed_full, &Lane::misses,      &Lane::misses_away,
+        &Lane::receive_stalls,  &Lane::empty_polls,    &Lane::measured,    &Lane::collecting,  &Lane::forwarding}) {
     this->*field += other.*field;
   }
   return *this;
@@ -49,14 +49,17 @@ void EngineStats::add(const engine::Lane& lane, int core) {
     answers[r] += out.answers[r].get();
   }
   one.punted = out.punted_frames.get() + in.punted_frames.get();
+  one.consumed = out.consumed_frames.get() + in.consumed_frames.get();
   one.injected = out.injected_frames.get();
+  one.emitted = out.emitted_frames.get();
+  one.cloned = out.cloned_frames.get();
   one.in_flight = lane.in_flight();
   one.rx_frames = in.rx_frames.get();
   one.rx_bytes = in.rx_bytes.get();
-  one.batches_cpu = in.batches_cpu.get();
-  one.frames_cpu = in.frames_cpu.get();
-  one.batches_gpu = in.batches_gpu.get();
-  one.frames_gpu = in.frames_gpu.get();
+  one.batches_cpu = in.batches_cpu.get() + out.batches_cpu.get();
+  one.frames_cpu = in.frames_cpu.get() + out.frames_cpu.get();
+  one.batches_gpu = in.batches_gpu.get() + out.batches_gpu.get();
+  one.frames_gpu = in.frames_gpu.get() + out.frames_gpu.get();
   one.batches_rescued = out.batches_rescued.get();
   one.frames_rescued = out.frames_rescued.get();
   one.sealed_full = in.sealed_full.get();
@@ -76,18 +79,18 @@ void EngineStats::add(const engine::Lane& lane, int core) {
 
 void EngineStats::add(const Worker& worker) {
   const WorkerCounters& counters = worker.counters();
-  slow_launches = counters.slow_launches.get();
-  launches = counters.launches.get();
-  launching = counters.busy.get();
+  slow_launches += counters.slow_launches.get();
+  launches += counters.launches.get();
+  launching += counters.busy.get();
   device_time.add(worker.device_time());
-  cycles = counters.cycles.get();
-  late_cycles = counters.late_cycles.get();
-  overruns = counters.overruns.get();
+  cycles += counters.cycles.get();
+  late_cycles += counters.late_cycles.get();
+  overruns += counters.overruns.get();
 }
 
 std::int64_t EngineStats::imbalance() const {
-  return static_cast<std::int64_t>(total.rx_frames + total.injected) -
-         static_cast<std::int64_t>(total.tx_frames + total.punted + total.dropped + total.in_flight);
+  return static_cast<std::int64_t>(total.rx_frames + total.injected + total.emitted + total.cloned) -
+         static_cast<std::int64_t>(total.tx_frames + total.consumed + total.punted + total.dropped + total.in_flight);
 }
 
 }  // namespace sluice::engine

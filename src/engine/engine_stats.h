@@ -24,8 +24,8 @@ struct EngineStats {
   struct Lane {
     std::uint32_t port = 0, queue = 0;
     int core = -1;
-    std::uint64_t rx_frames = 0, rx_bytes = 0, tx_frames = 0, tx_bytes = 0, injected = 0, punted = 0, dropped = 0,
-                  in_flight = 0;
+    std::uint64_t rx_frames = 0, rx_bytes = 0, tx_frames = 0, tx_bytes = 0, injected = 0, emitted = 0, cloned = 0,
+                  consumed = 0, punted = 0, dropped = 0, in_flight = 0;
     std::uint64_t batches_cpu = 0, frames_cpu = 0, batches_gpu = 0, frames_gpu = 0, batches_rescued = 0,
                   frames_rescued = 0;
     std::uint64_t sealed_full = 0, receive_stalls = 0, empty_polls = 0, misses = 0, misses_away = 0, measured = 0;
@@ -42,7 +42,7 @@ struct EngineStats {
   std::vector<Lane> lanes;
   Lane total;
   std::vector<std::uint64_t> drops;    // by packet::Reason
-  std::vector<std::uint64_t> answers;  // frames that functions sent back, by what they answer; transmitted ones too
+  std::vector<std::uint64_t> answers;  // frames that elements sent back, by what they answer; transmitted ones too
   HistogramSnapshot latency;           // ticks
   HistogramSnapshot device_time;       // ticks
   std::uint64_t cycles = 0, late_cycles = 0, overruns = 0, slow_launches = 0, launches = 0;
@@ -54,7 +54,7 @@ struct EngineStats {
   // `drops` and `answers` have their sizes.
   void add(const engine::Lane& lane, int core);
   void add(const Worker& worker);
-  // rx + injected - tx - punted - dropped - in_flight; 0 while lanes are quiet.
+  // rx + injected + emitted + cloned - tx - consumed - punted - dropped - in_flight; 0 while lanes are quiet.
   std::int64_t imbalance() const;
 };
 

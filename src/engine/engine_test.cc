@@ -28,7 +28,7 @@ TEST(Engine, CpuForwardsEverythingInOrder) {
   EXPECT_EQ(stats.total.frames_cpu, stats.total.rx_frames);
   EXPECT_EQ(run.out_of_order, 0U);
   EXPECT_GT(run.seen, 1000U);
-  EXPECT_EQ(static_cast<PeerFunction&>(run.engine->function()).wrong_verdicts.load(), 0U);
+  EXPECT_EQ(peer_of(*run.engine).wrong_answers.load(), 0U);
   EXPECT_EQ(stats.latency.total(), stats.total.measured);
   EXPECT_EQ(stats.total.measured, stats.total.tx_frames);
 }
@@ -42,7 +42,7 @@ TEST(Engine, JitterOnFourStreamsReordersNothing) {
   expect_conserved(stats);
   EXPECT_GT(stats.total.frames_gpu, 0U);
   EXPECT_EQ(run.out_of_order, 0U);
-  EXPECT_EQ(static_cast<PeerFunction&>(run.engine->function()).wrong_verdicts.load(), 0U);
+  EXPECT_EQ(peer_of(*run.engine).wrong_answers.load(), 0U);
 }
 
 // net_ring gives what is put into its ring: frames in three buffers, of which one fits into the first and one does not.
@@ -68,12 +68,12 @@ TEST(Engine, FramesInSeveralPiecesAreJoinedOrDropped) {
   }
   run_for(*run.engine, std::chrono::milliseconds(50));
   const EngineStats stats = run.engine->stats();
-  const auto& function = static_cast<PeerFunction&>(run.engine->function());
+  const auto& peer = peer_of(*run.engine);
   EXPECT_EQ(stats.imbalance(), 0);
   EXPECT_EQ(stats.drops[in_pieces], 1U);
   EXPECT_GT(stats.total.tx_frames, 0U);
-  EXPECT_EQ(function.pieces.load(), 0U);
-  EXPECT_EQ(function.longest.load(), 900U);
+  EXPECT_EQ(peer.pieces.load(), 0U);
+  EXPECT_EQ(peer.longest.load(), 900U);
   // The rings outlive the ports; what is left in them goes back before its pool does.
   for (const char* name : {"ETH_RXTX0_net_ring0", "ETH_RXTX0_net_ring1"}) {
     void* frame = nullptr;
@@ -115,7 +115,7 @@ TEST(Engine, ASeparateForwarderKeepsOrderOnEveryDevice) {
     EXPECT_EQ(stats.total.tx_frames, stats.total.rx_frames);
     EXPECT_GT(on_gpu ? stats.total.frames_gpu : stats.total.frames_cpu, 10000U);
     EXPECT_EQ(run.out_of_order, 0U);
-    EXPECT_EQ(static_cast<PeerFunction&>(run.engine->function()).wrong_verdicts.load(), 0U);
+    EXPECT_EQ(peer_of(*run.engine).wrong_answers.load(), 0U);
   }
   sched_setaffinity(0, sizeof pinned, &pinned);
 }
@@ -160,7 +160,7 @@ TEST(Engine, LanesShareAQueueAndLoseNothing) {
       EXPECT_GT(lane.tx_frames, 100U) << "port " << lane.port;
     }
     EXPECT_EQ(stats.total.tx_frames + stats.drops[lane_full], stats.total.rx_frames);
-    EXPECT_EQ(static_cast<PeerFunction&>(run.engine->function()).wrong_verdicts.load(), 0U);
+    EXPECT_EQ(peer_of(*run.engine).wrong_answers.load(), 0U);
   }
 }
 
@@ -177,7 +177,7 @@ TEST(Engine, ZeroLoadForwardsWithTheConstantVerdict) {
     const EngineStats stats = run.engine->stats();
     expect_conserved(stats);
     EXPECT_EQ(stats.total.tx_frames, stats.total.rx_frames) << device;
-    EXPECT_EQ(static_cast<PeerFunction&>(run.engine->function()).wrong_verdicts.load(), 0U) << device;
+    EXPECT_EQ(peer_of(*run.engine).wrong_answers.load(), 0U) << device;
   }
 }
 
@@ -229,9 +229,9 @@ TEST(Engine, ANumberOutsideItsRangeIsRefused) {
     Options options = replay_options("cpu");
     options.*one.number = one.value;
     bool asked = false;
-    const auto engine = Engine::create(options, [&](const PortTable&) -> Expected<std::unique_ptr<Function>> {
+    const auto engine = Engine::create(options, [&](const PortTable&) -> Expected<std::unique_ptr<Pipeline>> {
       asked = true;
-      return make_error("asked for a function");
+      return make_error("asked for a pipeline");
     });
     ASSERT_FALSE(engine) << one.says;
     EXPECT_EQ(engine.error().message, one.says);

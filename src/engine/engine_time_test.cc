@@ -17,8 +17,8 @@ TEST(Engine, LatenessWhileAThreadWasKeptAwayIsToldApart) {
   options.ports[1].device += ",rate=20000";
   Trial run{make_engine(options)};
   ASSERT_TRUE(run.engine);
-  auto& function = static_cast<PeerFunction&>(run.engine->function());
-  function.stands_still = true;
+  auto& peer = peer_of(*run.engine);
+  peer.stands_still = true;
   run_for(*run.engine, std::chrono::milliseconds(300));
   const EngineStats stats = run.engine->stats();
   expect_conserved(stats);
@@ -91,8 +91,8 @@ TEST(Engine, ALaneThatSleepsKeepsAShortDeadline) {
 TEST(Engine, RefusesADeadlineThatTheCpuCannotKeep) {
   Options options = replay_options("cpu");
   options.deadline = std::chrono::nanoseconds(1);
-  const auto engine = Engine::create(options, [](const PortTable& ports) -> Expected<std::unique_ptr<Function>> {
-    return std::make_unique<PeerFunction>(ports);
+  const auto engine = Engine::create(options, [](const PortTable& ports) -> Expected<std::unique_ptr<Pipeline>> {
+    return pipeline_of(std::make_unique<PeerElement>(ports));
   });
   ASSERT_FALSE(engine);
   EXPECT_NE(engine.error().message.find("on the CPU"), std::string::npos) << engine.error().message;
@@ -104,8 +104,8 @@ TEST(Engine, FallingBackToTheCpuSaysItsBound) {
   options.poll = Poll::busy;
   const auto engine = Engine::create(
       options,
-      [](const PortTable& ports) -> Expected<std::unique_ptr<Function>> {
-        return std::make_unique<PeerFunction>(ports);
+      [](const PortTable& ports) -> Expected<std::unique_ptr<Pipeline>> {
+        return pipeline_of(std::make_unique<PeerElement>(ports));
       },
       [](int, unsigned) -> Expected<std::unique_ptr<device::Gpu>> { return make_error("there is none"); });
   ASSERT_TRUE(engine) << engine.error().message;
@@ -125,8 +125,8 @@ TEST(Engine, RefusesABoundBeyondItsDeadline) {
   options.deadline = std::chrono::milliseconds(1);
   options.cycle = std::chrono::microseconds(400);
   options.poll = Poll::busy;
-  const auto engine = Engine::create(options, [](const PortTable& ports) -> Expected<std::unique_ptr<Function>> {
-    return std::make_unique<PeerFunction>(ports);
+  const auto engine = Engine::create(options, [](const PortTable& ports) -> Expected<std::unique_ptr<Pipeline>> {
+    return pipeline_of(std::make_unique<PeerElement>(ports));
   });
   ASSERT_FALSE(engine);
   EXPECT_NE(engine.error().message.find("exceeds its deadline"), std::string::npos) << engine.error().message;

@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include "engine/burst.h"
+#include "engine/emitter.h"
 #include "packet/builder.h"
 #include "port/frame_pool.h"
 
@@ -187,18 +187,23 @@ TEST_F(FrameTapTest, WhatTheReaderLeavesTooLongIsCounted) {
   rte_pktmbuf_free(frame);
 }
 
-TEST_F(FrameTapTest, ABurstShowsWhatItDropsAndPunts) {
+TEST_F(FrameTapTest, ABatchShowsWhatItDropsAndPunts) {
   auto session = open(of_port(0));
   LaneCounters counters;
   const HostPort no_host;
-  Burst burst(counters, &no_host, &tap_, 9);
-  burst.frames()[0] = udp(1);
-  burst.frames()[1] = udp(2);
-  tap_.received(9, 0, {burst.frames(), 2}, 7);
-  burst.begin(2, 0);
-  burst.drop(0, punt_full);
-  burst.punt(1);
-  burst.end();
+  Emitter emitter({}, 0, counters, &no_host, &tap_, 9);
+  rte_mbuf* frames[] = {udp(1), udp(2)};
+  Row rows[2];
+  Batch batch;
+  batch.mbuf = frames;
+  batch.row = rows;
+  batch.count = 2;
+  tap_.received(9, 0, {frames, 2}, 7);
+  emitter.set_rx_port(0);
+  batch.drop(0, punt_full);
+  batch.punt(1);
+  emitter.settle(batch, {0, 2});
+  emitter.flush_all();
   const auto records = all(*session);
   ASSERT_EQ(records.size(), 4U);
   EXPECT_EQ(records[2].reason, punt_full);

@@ -1,14 +1,11 @@
 // How many frames a lane puts into a batch that it computes itself. A batch there has no time point to wait for: it is
 // of what has come, `inline_batch` frames at most, so that the CPU device works in cache. Where frames cost much (an
 // inspection of attacks), so many would take longer than their deadline: then a batch has as many as take a third of
-// it, by what frames cost lately, and at least `least`. Work with a budget for a batch (Function::budgeted_ticks())
+// it, by what frames cost lately, and at least `least`. Work that has a bound for a batch (traits.h, BoundedWork)
 // does not count: a smaller batch would take it as well.
 //
 // Of frames that suddenly cost more, the first batches are too large. Interruptions of the thread count as cost, but an
 // average goes up by no more than its fourfold (and a burst of headers) for a batch.
-//
-// Frames in no batch, which stages judge while they are collected, are dear in the same way: a burst, of a lane whose
-// batches a device computes too, has as many frames as take that third.
 //
 // Thread-safety: took() each by one thread, the one that computes and the one that forwards; next() by the first.
 // Cost: a division for a batch, and one for each of them.
@@ -46,25 +43,17 @@ class InlinePace {
 
   InlinePace(std::uint64_t deadline_tsc, std::uint32_t most) : patience_(deadline_tsc / 3), most_(most), next_(most) {}
 
-  // What the frames of a burst took by themselves while they were collected.
-  void collected(std::uint64_t ticks, std::uint32_t frames) {
-    if (ticks == 0 && collecting_.get() == 0) return;
-    collecting_.took(ticks, frames);
-    begin();
-  }
   FrameCost& computing() { return computing_; }
   const FrameCost& computing() const { return computing_; }
   FrameCost& forwarding() { return forwarding_; }
-  // With the work that has a budget, too: it is no matter of the pace, but of the load.
+  // With the work that has a bound, too: it is no matter of the pace, but of the load.
   FrameCost& forwarding_in_all() { return forwarding_in_all_; }
   const FrameCost& forwarding_in_all() const { return forwarding_in_all_; }
 
   // Begins another batch.
-  void begin() { next_ = frames_in_time(collecting_.get() + computing_.get() + forwarding_.get()); }
+  void begin() { next_ = frames_in_time(computing_.get() + forwarding_.get()); }
   // A multiple of `least`.
   std::uint32_t next() const { return next_; }
-  // Likewise, of a burst that a device computes.
-  std::uint32_t burst() const { return collecting_.get() == 0 ? most_ : frames_in_time(collecting_.get()); }
 
  private:
   std::uint32_t frames_in_time(std::uint64_t cost) const {
@@ -76,7 +65,6 @@ class InlinePace {
   const std::uint64_t patience_;
   const std::uint32_t most_;
   std::uint32_t next_;
-  FrameCost collecting_;
   FrameCost computing_;
   alignas(64) FrameCost forwarding_;
   FrameCost forwarding_in_all_;

@@ -41,21 +41,6 @@ TEST(InlinePace, FramesThatCostMoreMakeItSmallerWithinAFewBatches) {
   EXPECT_EQ(pace.next(), most) << "and larger again";
 }
 
-// Frames that are in no batch: of a lane whose batches a device computes, too.
-TEST(InlinePace, ABurstWhoseFramesAreDearToCollectIsSmaller) {
-  InlinePace pace(deadline, most);
-  pace.collected(0, 64);
-  EXPECT_EQ(pace.burst(), most);
-  for (int b = 0; b < 20; ++b) pace.collected(64 * 78'125, 64);
-  EXPECT_EQ(pace.burst(), 128U);
-  EXPECT_EQ(pace.next(), 128U);
-  go_through(pace, 100, 78'125, 0);
-  EXPECT_EQ(pace.next(), 64U) << "both together";
-  EXPECT_EQ(pace.burst(), 128U);
-  for (int b = 0; b < 100; ++b) pace.collected(0, 64);
-  EXPECT_EQ(pace.burst(), most);
-}
-
 TEST(InlinePace, AnAbsenceOnceMakesNoFrameDear) {
   InlinePace pace(deadline, most);
   go_through(pace, 100, 0, 10'000);

@@ -10,11 +10,11 @@
 
 namespace sluice::engine {
 
-Lane::Lane(Parts parts, std::unique_ptr<BatchRing> ring, FlowInbox inbox)
+Lane::Lane(Parts parts, std::vector<std::unique_ptr<BatchRing>> rings, FlowInbox inbox)
     : parts_(std::move(parts)),
-      ring_(std::move(ring)),
+      rings_(std::move(rings)),
+      ring_(rings_.front().get()),
       inbox_(std::move(inbox)),
-      burst_(collected_counters_, parts_.host_ports, parts_.tap, parts_.index),
       emitter_(parts_.ports, parts_.tx_queue, forwarded_counters_, parts_.host_ports, parts_.tap, parts_.index),
       admission_(parts_.refuses_overdue ? Admission(parts_.deadline_tsc, parts_.cycle_tsc) : Admission()),
       load_(parts_.computes_below),
@@ -23,9 +23,9 @@ Lane::Lane(Parts parts, std::unique_ptr<BatchRing> ring, FlowInbox inbox)
 void Lane::set_threads(const Side& collector, const Side& forwarder) {
   collector_ = collector;
   forwarder_ = forwarder;
-  forwards_at_length_ = parts_.function->forwards_at_length();
-  keeps_time_ = parts_.function->keeps_time();
-  emitter_.set_away(forwarder.away, forwards_at_length_);
+  applies_at_length_ = parts_.pipeline->applies_at_length();
+  keeps_time_ = parts_.pipeline->keeps_time();
+  emitter_.set_away(forwarder.away, applies_at_length_);
 }
 
 void Lane::spread_over(const std::vector<Lane*>& siblings) {
@@ -55,8 +55,8 @@ unsigned Lane::collect_round() {
   return receive();
 }
 
-bool Lane::owed() const {
-  return !took_all_ && device_computes() && (owed_frames_ != 0 || rte_rdtsc() < owed_until_);
+bool Lane::has_backlog() const {
+  return !took_all_ && device_computes() && (backlog_frames_ != 0 || rte_rdtsc() < backlog_until_);
 }
 
 void Lane::time_point(std::uint64_t cycles) {
@@ -101,7 +101,7 @@ bool Lane::device_is_behind() const {
 void Lane::hand_over(Batch& batch) {
   open_count_ = 0;
   seal_is_due_ = false;
-  batch.sealed_tsc = rte_rdtsc();
+  batch.sealed_tsc = batch.began_tsc = rte_rdtsc();
   if (device_computes()) {
     collected_counters_.batches_gpu.add(1);
     collected_counters_.frames_gpu.add(batch.count);
@@ -124,16 +124,16 @@ void Lane::hand_over(Batch& batch) {
 
 void Lane::compute_here(Batch& batch) {
   if (parts_.mode == Mode::zero_load) {
-    parts_.function->stand_in(batch);
+    parts_.pipeline->null_result(batch);
   } else {
-    parts_.function->compute(batch, 0, batch.count);
+    parts_.pipeline->compute(batch, {0, batch.count});
   }
   batch.state.store(BatchState::done, std::memory_order_release);
 }
 
 // How many frames the open batch may take at once.
 unsigned Lane::burst_room() const {
-  if (device_computes()) return std::min<unsigned>(burst_size, pace_.burst());
+  if (device_computes()) return burst_size;
   const std::uint32_t most = pace_.next();
   return open_count_ + InlinePace::least < most ? std::min<unsigned>(burst_size, most - open_count_)
                                                 : InlinePace::least;
@@ -141,38 +141,38 @@ unsigned Lane::burst_room() const {
 
 void Lane::took(unsigned count, unsigned most) {
   took_all_ = count < most;
-  owed_frames_ -= std::min(owed_frames_, count);
+  backlog_frames_ -= std::min(backlog_frames_, count);
 }
 
 // From the queue, which may be shared, or from what the lane that owns the queue has put aside for this one.
 unsigned Lane::receive_burst(unsigned most, std::uint64_t& now) {
   if (parts_.shares_queue) {
-    const unsigned count = inbox_.take(burst_.frames(), most, now);
+    const unsigned count = inbox_.take(burst_, most, now);
     took(count, most);
-    survey(count);
+    prefetch_and_count(count);
     return count;
   }
-  unsigned count = parts_.ports[parts_.port]->rx_burst(parts_.queue, burst_.frames(), most);
+  unsigned count = parts_.ports[parts_.port]->rx_burst(parts_.queue, burst_, most);
   took(count, most);
   if (count != 0) {
     now = rte_rdtsc();
     collector_.away->resume(now);
     now -= parts_.ports[parts_.port]->waited(parts_.queue);
-    if (survey(count)) [[unlikely]] {
-      count = join_pieces(count);
-      survey(count);
+    if (prefetch_and_count(count)) [[unlikely]] {
+      count = linearize(count);
+      prefetch_and_count(count);
     }
     if (spread_) {
-      count = spread_->spread(burst_.frames(), count, now, collected_counters_);
-      survey(count);
+      count = spread_->spread(burst_, count, now, collected_counters_);
+      prefetch_and_count(count);
     }
   }
   return count;
 }
 
 // Fetches the headers and counts the bytes of the burst; whether one of its frames came in pieces.
-bool Lane::survey(unsigned count) {
-  rte_mbuf** const frames = burst_.frames();
+bool Lane::prefetch_and_count(unsigned count) {
+  rte_mbuf** const frames = burst_;
   std::uint64_t bytes = 0;
   unsigned pieces = 0;
   for (unsigned i = 0; i < count; ++i) {
@@ -185,10 +185,10 @@ bool Lane::survey(unsigned count) {
   return pieces != 0;
 }
 
-// Functions and devices see a frame as one piece of memory; a driver may deliver it as a chain of buffers. Returns how
+// Elements and devices see a frame as one piece of memory; a driver may deliver it as a chain of buffers. Returns how
 // many frames are left.
-unsigned Lane::join_pieces(unsigned count) {
-  rte_mbuf** frames = burst_.frames();
+unsigned Lane::linearize(unsigned count) {
+  rte_mbuf** frames = burst_;
   unsigned kept = 0;
   for (unsigned i = 0; i < count; ++i) {
     if (frames[i]->nb_segs != 1 && rte_pktmbuf_linearize(frames[i]) != 0) [[unlikely]] {
@@ -223,42 +223,63 @@ void Lane::show_drops(rte_mbuf* const* frames, unsigned count, packet::Reason re
 }
 
 void Lane::refuse(unsigned count) {
-  show_drops(burst_.frames(), count, overdue);
+  show_drops(burst_, count, overdue);
   collected_counters_.rx_frames.add(count);
   collected_counters_.rx_bytes.add(burst_bytes_);
   collected_counters_.drops[overdue].add(count);
-  rte_pktmbuf_free_bulk(burst_.frames(), count);
+  rte_pktmbuf_free_bulk(burst_, count);
 }
 
-// Into the batch, which has room for a burst; returns how many frames it was given.
-std::uint32_t Lane::collect(Batch& batch, unsigned count, std::uint64_t now) {
-  burst_.begin(count, parts_.port);
+// The batch has room for a burst.
+void Lane::append(Batch& batch, unsigned count) const {
+  const Row row{.port = parts_.port};
+  std::uint16_t longest = 0;
+  std::uint32_t at = batch.count;
+  for (unsigned i = 0; i < count; ++i, ++at) {
+    rte_mbuf* const frame = burst_[i];
+    const std::uint16_t length = rte_pktmbuf_data_len(frame);
+    batch.mbuf[at] = frame;
+    batch.frame[at] = reinterpret_cast<std::uint64_t>(rte_pktmbuf_mtod(frame, const void*));
+    batch.length[at] = length;
+    batch.row[at] = row;
+    longest = std::max(longest, length);
+  }
+  batch.count = at;
+  batch.bytes += burst_bytes_;
+  batch.max_length = std::max<std::uint32_t>(batch.max_length, longest);
+}
+
+void Lane::collect(Batch& batch, unsigned count, std::uint64_t now) {
   collected_counters_.rx_frames.add(count);
   collected_counters_.rx_bytes.add(burst_bytes_);
   const std::uint32_t before = batch.count;
-  BatchWriter writer(batch);
-  parts_.function->collect(burst_, writer);
-  burst_.end();
-  const std::uint64_t guarded = burst_.guarded_ticks();
-  if (guarded != 0) [[unlikely]] {
-    collector_.away->resume(rte_rdtsc());  // it was at work
-  }
-  pace_.collected(guarded, count);
-  const std::uint32_t added = batch.count - before;
-  if (added != 0) {
-    batch.segment[batch.segments++] = {before, parts_.port, now, away_ticks(now), parts_.clock->away.ticks_until(now)};
-    collected_.add(added);
-  }
+  append(batch, count);
+  parts_.pipeline->classify(batch, {before, count});
+  batch.segment[batch.segments++] = {before, parts_.port, now, away_ticks(now), parts_.clock->away.ticks_until(now)};
+  collected_.add(count);
   if (parts_.mode == Mode::collector_only) {
-    collected_counters_.drops[measured_only].add(batch.count);
-    show_drops(batch.mbuf, batch.count, measured_only);
-    forwarded_.add(batch.count);
-    rte_pktmbuf_free_bulk(batch.mbuf, batch.count);
-    batch.count = batch.segments = batch.extra_count = 0;
-    batch.bytes = 0;
+    count_without_sending(batch);
   }
   open_count_ = batch.count;
-  return added;
+}
+
+void Lane::count_without_sending(Batch& batch) {
+  std::uint32_t ours = 0;
+  for (std::uint32_t i = 0; i < batch.count; ++i) {
+    // What an element has taken over is the element's to free.
+    if (batch.row[i].fate == Fate::consumed) {
+      collected_counters_.consumed_frames.add(1);
+      continue;
+    }
+    const packet::Reason reason = batch.row[i].fate == Fate::dropped ? batch.row[i].reason : measured_only;
+    collected_counters_.drops[reason].add(1);
+    show_drops(&batch.mbuf[i], 1, reason);
+    batch.mbuf[ours++] = batch.mbuf[i];
+  }
+  rte_pktmbuf_free_bulk(batch.mbuf, ours);
+  forwarded_.add(batch.count);
+  batch.count = batch.segments = 0;
+  batch.bytes = 0;
 }
 
 unsigned Lane::receive() {
@@ -270,7 +291,7 @@ unsigned Lane::receive() {
     if (open_count_ != 0) {
       hand_over(*ring_->open());
     }
-    drained_.store(!collector_holds_frames() && ring_->in_use() == 0, std::memory_order_release);
+    drained_.store(!collector_holds_frames() && !forwarder_holds_frames(), std::memory_order_release);
     took_all_ = true;
     return 0;
   }
@@ -284,19 +305,18 @@ unsigned Lane::receive() {
   const unsigned most = burst_room();
   const unsigned count = receive_burst(most, now);
   std::uint32_t load = 0;
-  std::uint64_t guarded = 0;
   if (tapped()) [[unlikely]]
-    parts_.tap->received(parts_.index, parts_.port, {burst_.frames(), count}, now);
+    parts_.tap->received(parts_.index, parts_.port, {burst_, count}, now);
   if (count == 0) {
     collected_counters_.empty_polls.add(1);
   } else if (!in_time(now)) [[unlikely]] {
     refuse(count);
     load = count;
   } else {
-    load = collect(*batch, count, now);
-    guarded = burst_.guarded_ticks();
+    collect(*batch, count, now);
+    load = count;
   }
-  load_.received(load, took_all_, now, cost_here(), guarded);
+  load_.received(load, took_all_, now, cost_here());
   choose_device();
   if (open_count_ != 0) {
     const bool full = batch->capacity - batch->count < burst_size;
@@ -324,24 +344,36 @@ void Lane::abandon() {
     show_drops(frames, count, stopped);
     rte_pktmbuf_free_bulk(frames, count);
   };
-  for (Batch* batch = ring_->oldest(); batch != nullptr; batch = ring_->oldest()) {
-    give_up(batch->mbuf, batch->count);
-    ring_->release();
+  // What an element has taken over is the element's to free.
+  const auto give_up_rows = [&](const Batch& batch, std::uint32_t count) {
+    for (std::uint32_t i = 0; i < count; ++i) {
+      if (batch.row[i].fate == Fate::consumed) {
+        collected_counters_.consumed_frames.add(1);
+      } else {
+        give_up(&batch.mbuf[i], 1);
+      }
+    }
+  };
+  for (const auto& ring : rings_) {
+    for (Batch* batch = ring->oldest(); batch != nullptr; batch = ring->oldest()) {
+      give_up_rows(*batch, batch->count);
+      ring->release();
+    }
   }
   if (open_count_ != 0) {
     Batch* batch = ring_->open();
-    give_up(batch->mbuf, open_count_);
+    give_up_rows(*batch, open_count_);
     batch->count = 0;
     open_count_ = 0;
   }
   std::uint64_t rx_tsc = 0;
   while (inbox_ && !inbox_.empty()) {
-    const unsigned count = inbox_.take(burst_.frames(), burst_size, rx_tsc);
+    const unsigned count = inbox_.take(burst_, burst_size, rx_tsc);
     collected_counters_.rx_frames.add(count);
     for (unsigned i = 0; i < count; ++i) {
-      collected_counters_.rx_bytes.add(burst_.length(i));
+      collected_counters_.rx_bytes.add(rte_pktmbuf_data_len(burst_[i]));
     }
-    give_up(burst_.frames(), count);
+    give_up(burst_, count);
   }
   forwarded_.set(collected_.get());
 }

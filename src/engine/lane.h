@@ -8,9 +8,9 @@
 // On one thread a round forwards one batch, whatever else is done: a time point waits for that one alone (bound.h).
 // What came meanwhile is more than a burst, and ages unseen in the receive queue: so the thread collects again while
 // that is owed(), until nothing is left there, to four bursts at most, or half as many frames as left, and for as long
-// as work with a budget took (Function::budgeted_ticks()). Half, so that of what is more than the lane carries not more
+// as work that has a bound took (traits.h, BoundedWork). Half, so that of what is more than the lane carries not more
 // and more is under way; four bursts, so that batches do not become small. A lane that computes itself forwards all
-// that is done, and owes nothing: what it collects is done at once.
+// that is done, and has no backlog: what it collects is done at once.
 #pragma once
 
 #include <atomic>
@@ -21,16 +21,16 @@
 #include "engine/admission.h"
 #include "engine/away.h"
 #include "engine/batch_ring.h"
-#include "engine/batch_writer.h"
 #include "engine/bell.h"
 #include "engine/burst.h"
 #include "engine/emitter.h"
 #include "engine/flow_spread.h"
-#include "engine/function.h"
+#include "engine/frame_tap.h"
 #include "engine/histogram.h"
 #include "engine/inline_pace.h"
 #include "engine/load.h"
 #include "engine/options.h"
+#include "engine/pipeline.h"
 #include "port/port.h"
 
 namespace sluice::engine {
@@ -46,7 +46,7 @@ inline const packet::Reason stopped = packet::register_reason("stopped", "still 
 // The most frames that a lane computes itself at a time (inline_pace.h).
 inline constexpr std::uint32_t inline_batch = 256;
 
-// How far the worker has come; written by the worker, read by lanes.
+// How far a device's worker has come; written by the worker, read by its lanes.
 struct alignas(64) Clock {
   std::atomic<bool> device_up{false};  // a GPU takes batches
   AwayWatch away;                      // of the worker's thread
@@ -63,8 +63,8 @@ class Lane {
     std::uint16_t tx_queue;
     const HostPort* host_ports;
     bool drains_injected;  // this lane sends what the host injects for its port
-    Function* function;
-    Clock* clock;
+    Pipeline* pipeline;
+    Clock* clock;  // of the lane's device
     Mode mode;
     LoadWatch::Limits computes_below;
     std::uint64_t deadline_tsc;
@@ -74,7 +74,8 @@ class Lane {
     bool shares_queue;        // receives from inbox() instead of the queue: `queue` belongs to another lane of the port
     FrameTap* tap = nullptr;  // null: nobody ever looks at frames
   };
-  Lane(Parts parts, std::unique_ptr<BatchRing> ring, FlowInbox inbox = {});
+  // `rings`: one for each pass of the pipeline.
+  Lane(Parts parts, std::vector<std::unique_ptr<BatchRing>> rings, FlowInbox inbox = {});
 
   // Before the lane runs. The threads that call its rounds; the same one when forwarder and collector share a core.
   struct Side {
@@ -92,7 +93,7 @@ class Lane {
   unsigned collect_round();
   unsigned forward_round();
   // Whether another collect_round() comes before the next forward_round(), on a thread that calls both.
-  bool owed() const;
+  bool has_backlog() const;
   // What the last round took, when it moved something: the round's own thread counts it.
   void spent_collecting(std::uint64_t ticks) { collected_counters_.busy.add(ticks); }
   void spent_forwarding(std::uint64_t ticks) { forwarded_counters_.busy.add(ticks); }
@@ -102,7 +103,12 @@ class Lane {
   // Frames that wait for a time point: from the collector's thread.
   bool collector_holds_frames() const { return open_count_ != 0; }
   // Frames that wait for a device or the forwarder. Any thread.
-  bool forwarder_holds_frames() const { return ring_->in_use() != 0; }
+  bool forwarder_holds_frames() const {
+    for (const auto& ring : rings_) {
+      if (ring->in_use() != 0) return true;
+    }
+    return false;
+  }
   // Whether the lane's batches go to the device at present, so that it needs time points. Any thread.
   bool on_device() const { return on_device_.load(std::memory_order_relaxed); }
   // What wakes a sleeping collector: a file descriptor of the port (>= 0), the bell, or nothing but a look.
@@ -115,7 +121,7 @@ class Lane {
     return in > out ? in - out : 0;
   }
 
-  BatchRing& ring() { return *ring_; }
+  BatchRing& ring(unsigned pass = 0) { return *rings_[pass]; }
   const Parts& parts() const { return parts_; }
   // One writer each; what happened is their sum.
   const LaneCounters& collector_counters() const { return collected_counters_; }
@@ -133,26 +139,34 @@ class Lane {
   void took(unsigned count, unsigned most);
   unsigned burst_room() const;
   unsigned receive_burst(unsigned most, std::uint64_t& now);
-  std::uint32_t collect(Batch& batch, unsigned count, std::uint64_t now);
+  void collect(Batch& batch, unsigned count, std::uint64_t now);
+  void count_without_sending(Batch& batch);
   bool in_time(std::uint64_t rx_tsc) const;
   bool tapped() const { return parts_.tap != nullptr && parts_.tap->on(); }
   void show_drops(rte_mbuf* const* frames, unsigned count, packet::Reason reason);
   void refuse(unsigned count);
-  bool survey(unsigned count);
-  unsigned join_pieces(unsigned count);
+  bool prefetch_and_count(unsigned count);
+  unsigned linearize(unsigned count);
+  void append(Batch& batch, unsigned count) const;
   bool device_is_behind() const;
   void hand_over(Batch& batch);
+  void hand_on(Batch& batch);
   void compute_here(Batch& batch);
   void rescue(Batch& batch);
   unsigned forward_done();
+  Batch* next_done(unsigned pass);
+  unsigned forward_later();
+  bool forward_into_next(Batch& batch);
   void forward(Batch& batch);
+  void release(Batch& batch);
   void count_latency(const Segment& segment, std::uint32_t frames, std::uint64_t now);
   std::uint64_t away_ticks(std::uint64_t until) const;
   unsigned send_injected();
   void let_time_pass();
 
   Parts parts_;
-  std::unique_ptr<BatchRing> ring_;
+  std::vector<std::unique_ptr<BatchRing>> rings_;
+  BatchRing* const ring_;  // of the first pass
   FlowInbox inbox_;
   std::unique_ptr<FlowSpread> spread_;
   const Lane* queue_owner_ = nullptr;
@@ -161,9 +175,9 @@ class Lane {
   LaneCounters collected_counters_, forwarded_counters_;
   Counter collected_, forwarded_;  // frames that entered and left batches
   Histogram latency_;
-  Burst burst_;
+  rte_mbuf* burst_[burst_size];
   std::uint64_t burst_bytes_ = 0;
-  bool forwards_at_length_ = false, keeps_time_ = false;  // of the function
+  bool applies_at_length_ = false, keeps_time_ = false;  // of the pipeline
   // Between two calls of its idle(), and when the last one was; the forwarder's.
   const std::uint64_t idle_tsc_ = rte_get_tsc_hz() * least_idle.count() / 1000;
   std::uint64_t idled_tsc_ = 0;
@@ -180,8 +194,8 @@ class Lane {
   bool seal_is_due_ = false;  // a time point has passed that did not seal
   bool took_all_ = true;      // the last burst left nothing in the queue
   // What forwarding on the collector's thread has left it to collect: so many frames, and until then.
-  std::uint32_t owed_frames_ = 0;
-  std::uint64_t owed_until_ = 0;
+  std::uint32_t backlog_frames_ = 0;
+  std::uint64_t backlog_until_ = 0;
 };
 
 }  // namespace sluice::engine

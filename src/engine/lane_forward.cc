@@ -10,7 +10,7 @@
 namespace sluice::engine {
 namespace {
 // Of what comes while a batch is forwarded.
-constexpr std::uint32_t least_owed = 4 * burst_size;
+constexpr std::uint32_t least_backlog = 4 * burst_size;
 }  // namespace
 
 unsigned Lane::forward_round() {
@@ -18,7 +18,7 @@ unsigned Lane::forward_round() {
   if (parts_.drains_injected) {
     work += send_injected();
   }
-  if (work == 0 && keeps_time_ && ring_->in_use() == 0) {
+  if (work == 0 && keeps_time_ && !forwarder_holds_frames()) {
     let_time_pass();
   }
   return work;
@@ -30,59 +30,151 @@ void Lane::let_time_pass() {
     return;
   }
   idled_tsc_ = now;
-  parts_.function->idle(parts_.index, now);
+  parts_.pipeline->idle(parts_.index, now);
   forwarder_.away->resume(rte_rdtsc());
 }
 
-// With a device one batch, else all that is done: a core that computes has nothing to collect meanwhile.
+// With a device one batch of each pass, else all that is done: a core that computes has nothing to collect meanwhile.
 unsigned Lane::forward_done() {
-  unsigned batches = 0;
+  unsigned batches = forward_later();  // makes room for what the first pass hands on
   do {
-    Batch* const batch = ring_->oldest();
+    Batch* const batch = next_done(0);
     if (batch == nullptr) break;
-    const BatchState state = batch->state.load(std::memory_order_acquire);
-    if (state == BatchState::failed || state == BatchState::lost) {
-      rescue(*batch);
-    } else if (state != BatchState::done) {
-      break;
-    }
     const std::uint32_t frames = batch->count;
     const std::uint64_t began = rte_rdtsc();
-    forward(*batch);
+    std::uint64_t bounded = 0;
+    if (rings_.size() == 1) {
+      forward(*batch);
+      bounded = parts_.pipeline->bounded_ticks(*batch);
+      release(*batch);
+    } else {
+      if (!forward_into_next(*batch)) break;
+      batches += forward_later();
+    }
     const std::uint64_t now = rte_rdtsc();
-    const std::uint64_t budgeted = std::min(parts_.function->budgeted_ticks(*batch), now - began);
-    pace_.forwarding().took(now - began - budgeted, frames);
+    bounded = std::min(bounded, now - began);
+    pace_.forwarding().took(now - began - bounded, frames);
     pace_.forwarding_in_all().took(now - began, frames);
-    admission_.took(now - batch->sealed_tsc);
-    forwarded_.add(frames);
-    ring_->release();
     ++batches;
     if (forwarder_.away == collector_.away) {
-      owed_frames_ = std::max(least_owed, frames / 2);
-      owed_until_ = now + budgeted;
+      backlog_frames_ = std::max(least_backlog, frames / 2);
+      backlog_until_ = now + bounded;
     }
   } while (!device_computes());
   return batches;
 }
 
+// The oldest batch of the pass, if its results are there.
+Batch* Lane::next_done(unsigned pass) {
+  Batch* const batch = rings_[pass]->oldest();
+  if (batch == nullptr) return nullptr;
+  const BatchState state = batch->state.load(std::memory_order_acquire);
+  if (state == BatchState::failed || state == BatchState::lost) {
+    rescue(*batch);
+  } else if (state != BatchState::done) {
+    return nullptr;
+  }
+  return batch;
+}
+
+// What is done of the passes behind the first, the last ones first.
+unsigned Lane::forward_later() {
+  unsigned batches = 0;
+  for (unsigned pass = static_cast<unsigned>(rings_.size()); --pass != 0;) {
+    const bool is_last = pass + 1 == rings_.size();
+    for (Batch* batch = next_done(pass); batch != nullptr; batch = next_done(pass), ++batches) {
+      if (!is_last) {
+        if (!forward_into_next(*batch)) break;
+        continue;
+      }
+      forward(*batch);
+      release(*batch);
+    }
+  }
+  return batches;
+}
+
+void Lane::release(Batch& batch) {
+  admission_.took(rte_rdtsc() - batch.began_tsc);
+  forwarded_.add(batch.count);
+  rings_[batch.pass]->release();
+}
+
+// Applies the batch; what still goes on is a batch of the next pass. False: there is no room for that one yet.
+bool Lane::forward_into_next(Batch& batch) {
+  BatchRing& ring = *rings_[batch.pass + 1];
+  Batch* const next = ring.open();
+  if (next == nullptr) return false;
+  std::uint32_t decided = 0;
+  for (std::uint32_t s = 0; s < batch.segments; ++s) {
+    const Segment& segment = batch.segment[s];
+    const std::uint32_t end = s + 1 == batch.segments ? batch.count : batch.segment[s + 1].first;
+    const Span span{segment.first, end - segment.first};
+    const std::uint32_t before = next->count;
+    emitter_.set_rx_port(segment.rx_port);
+    if (applies_at_length_) forwarder_.away->look(rte_rdtsc());
+    parts_.pipeline->apply(batch, span, emitter_);
+    if (applies_at_length_) forwarder_.away->resume(rte_rdtsc());
+    emitter_.settle_decided(batch, span, [&](std::uint32_t i) {
+      const std::uint32_t at = next->count++;
+      next->mbuf[at] = batch.mbuf[i];
+      next->frame[at] = batch.frame[i];
+      next->length[at] = batch.length[i];
+      next->row[at] = batch.row[i];
+      next->bytes += batch.length[i];
+      next->max_length = std::max<std::uint32_t>(next->max_length, batch.length[i]);
+    });
+    if (next->count != before) {
+      next->segment[next->segments] = segment;
+      next->segment[next->segments++].first = before;
+      parts_.pipeline->classify(*next, {before, next->count - before});
+    }
+    if (const std::uint32_t left = span.count - (next->count - before); left != 0) {
+      decided += left;
+      emitter_.flush_all();
+      count_latency(segment, left, rte_rdtsc());
+    }
+  }
+  forwarded_counters_.measured.add(decided);
+  forwarded_.add(decided);
+  next->began_tsc = batch.began_tsc;
+  if (next->count != 0) hand_on(*next);
+  rings_[batch.pass]->release();
+  return true;
+}
+
+// A batch of a pass behind the first waits for no time point.
+void Lane::hand_on(Batch& batch) {
+  batch.sealed_tsc = rte_rdtsc();
+  const std::uint32_t frames = batch.count;
+  if (device_computes()) {
+    forwarded_counters_.batches_gpu.add(1);
+    forwarded_counters_.frames_gpu.add(frames);
+    rings_[batch.pass]->seal(BatchState::sealed);
+    parts_.clock->bell.ring();
+    return;
+  }
+  rings_[batch.pass]->seal(BatchState::in_flight);
+  forwarder_.away->look(batch.sealed_tsc);
+  compute_here(batch);
+  forwarder_.away->resume(rte_rdtsc());
+  forwarded_counters_.batches_cpu.add(1);
+  forwarded_counters_.frames_cpu.add(frames);
+}
+
 // The device did not do it; the frames are still here.
 void Lane::rescue(Batch& batch) {
   if (batch.state.load(std::memory_order_relaxed) == BatchState::lost) {
-    parts_.function->lost(batch);
-    if (!parts_.function->recomputable()) {
-      forwarded_counters_.drops[device_lost].add(batch.count);
-      show_drops(batch.mbuf, batch.count, device_lost);
-      forwarded_.add(batch.count);
-      rte_pktmbuf_free_bulk(batch.mbuf, batch.count);
-      batch.count = batch.segments = 0;
-      return;
-    }
+    parts_.pipeline->lost(batch);
   }
   forwarder_.away->look(rte_rdtsc());
   compute_here(batch);
   forwarder_.away->resume(rte_rdtsc());
+  // Not those that lost() has dropped.
+  std::uint32_t rescued = 0;
+  for (std::uint32_t i = 0; i < batch.count; ++i) rescued += batch.row[i].fate != Fate::dropped ? 1 : 0;
   forwarded_counters_.batches_rescued.add(1);
-  forwarded_counters_.frames_rescued.add(batch.count);
+  forwarded_counters_.frames_rescued.add(rescued);
 }
 
 void Lane::forward(Batch& batch) {
@@ -92,11 +184,13 @@ void Lane::forward(Batch& batch) {
     const Segment& segment = batch.segment[s];
     const bool last = s + 1 == batch.segments;
     const std::uint32_t end = last ? batch.count : batch.segment[s + 1].first;
+    const Span span{segment.first, end - segment.first};
     emitter_.set_rx_port(segment.rx_port);
-    if (forwards_at_length_) forwarder_.away->look(rte_rdtsc());
-    parts_.function->forward(batch, segment.first, end - segment.first, emitter_);
-    if (forwards_at_length_) forwarder_.away->resume(rte_rdtsc());
-    waiting += end - segment.first;
+    if (applies_at_length_) forwarder_.away->look(rte_rdtsc());
+    parts_.pipeline->apply(batch, span, emitter_);
+    if (applies_at_length_) forwarder_.away->resume(rte_rdtsc());
+    emitter_.settle(batch, span);
+    waiting += span.count;
     if (!last && waiting < Emitter::tx_burst_size) {
       continue;
     }
@@ -142,7 +236,7 @@ unsigned Lane::send_injected() {
     for (unsigned i = 0; i < count; ++i) {
       const std::uint32_t length = rte_pktmbuf_pkt_len(frames[i]);
       const auto* const data = rte_pktmbuf_mtod(frames[i], const std::uint8_t*);
-      const packet::Reason reason = parts_.function->judge_from_host(parts_.index, data, length);
+      const packet::Reason reason = parts_.pipeline->judge_from_host(parts_.index, data, length);
       if (reason != packet::no_reason) [[unlikely]] {
         emitter_.drop(frames[i], reason);
       } else {

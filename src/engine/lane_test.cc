@@ -143,12 +143,12 @@ TEST_F(LaneTest, ARoundForwardsOneBatch) {
   EXPECT_EQ(lane_->forward_round(), 0U);
 }
 
-// As the lane's thread does: collect_round() again while that is owed.
-class OwedTest : public LaneTest {
+// As the lane's thread does: collect_round() again while it has a backlog.
+class BacklogTest : public LaneTest {
  protected:
-  unsigned collect_what_is_owed() {
+  unsigned collect_the_backlog() {
     unsigned frames = lane_->collect_round();
-    while (lane_->owed()) frames += lane_->collect_round();
+    while (lane_->has_backlog()) frames += lane_->collect_round();
     return frames;
   }
   // A batch of so many frames is back from the device.
@@ -161,13 +161,13 @@ class OwedTest : public LaneTest {
     finish(*batch);
   }
   // One is forwarded, whose budget takes its time, and 600 more frames arrive meanwhile.
-  void forward_a_batch(unsigned frames, std::uint64_t budgeted_ticks_per_frame) {
+  void forward_a_batch(unsigned frames, std::uint64_t bounded_ticks_per_frame) {
     time_point();
     ASSERT_NO_FATAL_FAILURE(bring_back_a_batch(frames));
     arrive(600);
-    function_.forwarding_ticks_per_frame = budgeted_ticks_per_frame;
+    peer_.forwarding_ticks_per_frame = bounded_ticks_per_frame;
     EXPECT_EQ(lane_->forward_round(), 1U);
-    function_.forwarding_ticks_per_frame = 0;
+    peer_.forwarding_ticks_per_frame = 0;
     EXPECT_EQ(take_out(), frames);
   }
   void TearDown() override {
@@ -178,28 +178,28 @@ class OwedTest : public LaneTest {
 };
 
 // Half of what was forwarded, in bursts, and at least four; more where a budget took its time, as long as there is any.
-TEST_F(OwedTest, WhatCameWhileABatchWasForwardedIsCollectedBeforeTheNext) {
+TEST_F(BacklogTest, WhatCameWhileABatchWasForwardedIsCollectedBeforeTheNext) {
   struct Case {
     unsigned forwarded;
-    std::uint64_t budgeted_ticks_per_frame;
+    std::uint64_t bounded_ticks_per_frame;
     unsigned collected;
   };
   const std::uint64_t much = rte_get_tsc_hz() / 250;  // half a second together
   for (const Case& one : {Case{100, 0, 256}, Case{800, 0, 448}, Case{128, much, 600}}) {
     SCOPED_TRACE(one.forwarded);
     make({.capacity = 1024});
-    forward_a_batch(one.forwarded, one.budgeted_ticks_per_frame);
-    EXPECT_EQ(collect_what_is_owed(), one.collected);
+    forward_a_batch(one.forwarded, one.bounded_ticks_per_frame);
+    EXPECT_EQ(collect_the_backlog(), one.collected);
     if (one.collected < 600) {
-      EXPECT_EQ(collect_what_is_owed(), burst_size) << "once";
+      EXPECT_EQ(collect_the_backlog(), burst_size) << "once";
     }
     lane_->abandon();
     forget_what_waits();
   }
 }
 
-// The lane's thread does so: what is owed for a batch is collected before the next one leaves.
-TEST_F(OwedTest, AThreadCollectsWhatIsOwedBeforeItForwardsTheNextBatch) {
+// The lane's thread does so: the backlog behind a batch is collected before the next one leaves.
+TEST_F(BacklogTest, AThreadCollectsItsBacklogBeforeItForwardsTheNextBatch) {
   const auto port = open("watched", "replay,mix=64,frames=64");
   ASSERT_TRUE(port);
   std::uint64_t sent = 0;
@@ -226,32 +226,32 @@ TEST_F(OwedTest, AThreadCollectsWhatIsOwedBeforeItForwardsTheNextBatch) {
 }
 
 // The other thread's work is no reason to collect more at a time.
-TEST_F(OwedTest, AForwarderOfItsOwnOwesNothing) {
+TEST_F(BacklogTest, AForwarderOfItsOwnLeavesNoBacklog) {
   make({.capacity = 1024});
   AwayWatch away;
   Bell bell;
   lane_->set_threads({&away_, &bell_}, {&away, &bell});
   forward_a_batch(800, 0);
-  EXPECT_EQ(collect_what_is_owed(), burst_size);
+  EXPECT_EQ(collect_the_backlog(), burst_size);
   lane_->set_threads({&away_, &bell_}, {&away_, &bell_});
 }
 
-TEST_F(OwedTest, NothingIsOwedWhereTheDeviceIsGoneOrABatchIsMissing) {
+TEST_F(BacklogTest, ThereIsNoBacklogWhereTheDeviceIsGoneOrABatchIsMissing) {
   make({.batches = 2, .capacity = 1024});
   forward_a_batch(800, 0);
   clock_.device_up.store(false);
-  EXPECT_EQ(collect_what_is_owed(), burst_size);
+  EXPECT_EQ(collect_the_backlog(), burst_size);
   lane_->abandon();
   forget_what_waits();
   clock_.device_up.store(true);
   make({.batches = 2, .capacity = 128});
   forward_a_batch(120, 0);
-  EXPECT_EQ(collect_what_is_owed(), 256U);
-  EXPECT_EQ(collect_what_is_owed(), 0U) << "both batches are sealed";
+  EXPECT_EQ(collect_the_backlog(), 256U);
+  EXPECT_EQ(collect_the_backlog(), 0U) << "both batches are sealed";
 }
 
 // What it collects it computes at once, and that is to be forwarded first: all of it.
-TEST_F(LaneTest, ALaneThatComputesItselfOwesNothingAndForwardsAll) {
+TEST_F(LaneTest, ALaneThatComputesItselfHasNoBacklogAndForwardsAll) {
   make({.cpu_below = 100'000, .capacity = 1024});
   arrive(600);
   collect();
@@ -260,7 +260,7 @@ TEST_F(LaneTest, ALaneThatComputesItselfOwesNothingAndForwardsAll) {
   EXPECT_GT(batches, 1U);
   EXPECT_EQ(lane_->forward_round(), batches);
   EXPECT_EQ(lane_->collect_round(), burst_size);
-  EXPECT_FALSE(lane_->owed());
+  EXPECT_FALSE(lane_->has_backlog());
 }
 
 TEST_F(LaneTest, AFullBatchIsSealedThoughTheDeviceIsBehind) {
@@ -411,7 +411,7 @@ TEST_F(LaneTest, WhatTheDeviceDidNotDoIsRescuedOrDropped) {
   for (const Case& one : {Case{BatchState::failed, false, 10, 10, 0, 0}, Case{BatchState::lost, false, 10, 20, 0, 1},
                           Case{BatchState::failed, true, 10, 30, 0, 1}, Case{BatchState::lost, true, 0, 30, 10, 2}}) {
     if (one.changes_frames) {
-      function_.changes_frames();
+      peer_.changes_frames = true;
     }
     arrive(10);
     collect();
@@ -423,7 +423,7 @@ TEST_F(LaneTest, WhatTheDeviceDidNotDoIsRescuedOrDropped) {
     EXPECT_EQ(take_out(), one.left);
     EXPECT_EQ(lane_->forwarder_counters().frames_rescued.get(), one.rescued);
     EXPECT_EQ(drops(device_lost), one.lost);
-    EXPECT_EQ(function_.batches_lost.load(), one.told);
+    EXPECT_EQ(peer_.batches_lost.load(), one.told);
     EXPECT_EQ(lane_->in_flight(), 0U);
     expect_conserved();
   }
@@ -450,7 +450,7 @@ TEST_F(LaneTest, StoppingSealsWhatIsOpenAndWaitsForTheDevice) {
 
 // No more often than it says, however often the lane looks; and while a batch is under way its frames are what there is
 // to do.
-TEST_F(LaneTest, AFunctionIsCalledWhileThereIsNothingToDo) {
+TEST_F(LaneTest, AnElementIsCalledWhileThereIsNothingToDo) {
   using Clock = std::chrono::steady_clock;
   const auto look_for = [&](std::chrono::milliseconds time) {
     const auto began = Clock::now();
@@ -462,27 +462,27 @@ TEST_F(LaneTest, AFunctionIsCalledWhileThereIsNothingToDo) {
   };
   make({});
   look_for(3 * least_idle);
-  EXPECT_EQ(function_.idle_calls.load(), 0U) << "it does not want to be";
-  function_.wants_idle_calls();
+  EXPECT_EQ(peer_.idle_calls.load(), 0U) << "it does not want to be";
+  peer_.wants_idle_calls();
   make({});
   std::int64_t most = 1;
   // A machine that is busy with something else may leave no time for a second one.
-  for (int tries = 0; tries < 100 && function_.idle_calls.load() < 2; ++tries) most += look_for(5 * least_idle);
-  EXPECT_GE(function_.idle_calls.load(), 2U);
-  EXPECT_LE(function_.idle_calls.load(), static_cast<std::uint64_t>(most));
+  for (int tries = 0; tries < 100 && peer_.idle_calls.load() < 2; ++tries) most += look_for(5 * least_idle);
+  EXPECT_GE(peer_.idle_calls.load(), 2U);
+  EXPECT_LE(peer_.idle_calls.load(), static_cast<std::uint64_t>(most));
   time_point();  // from now on the device computes
   arrive(4);
   collect();
   time_point();
   Batch* const batch = sealed();
   ASSERT_NE(batch, nullptr);
-  const std::uint64_t before = function_.idle_calls.load();
+  const std::uint64_t before = peer_.idle_calls.load();
   look_for(3 * least_idle);
-  EXPECT_EQ(function_.idle_calls.load(), before);
+  EXPECT_EQ(peer_.idle_calls.load(), before);
   finish(*batch);
   look_for(3 * least_idle);
   EXPECT_EQ(take_out(), 4U);
-  EXPECT_GT(function_.idle_calls.load(), before);
+  EXPECT_GT(peer_.idle_calls.load(), before);
 }
 
 TEST_F(LaneTest, WhatIsAbandonedCountsAsStopped) {

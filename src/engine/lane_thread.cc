@@ -47,10 +47,10 @@ unsigned LaneThread::round() {
   };
   for (Lane* lane : collected_) collect(*lane);
   // A burst of each in turn, so that none waits for what another one has to catch up with.
-  for (bool owed = true; std::exchange(owed, false);) {
+  for (bool backlog = true; std::exchange(backlog, false);) {
     for (Lane* lane : collected_) {
-      if (!lane->owed()) continue;
-      owed = true;
+      if (!lane->has_backlog()) continue;
+      backlog = true;
       collect(*lane);
     }
   }

@@ -29,7 +29,7 @@ class LaneThread {
   void collects(Lane* lane) { collected_.push_back(lane); }
   void forwards(Lane* lane) {
     forwarded_.push_back(lane);
-    keeps_time_ = keeps_time_ || lane->parts().function->keeps_time();
+    keeps_time_ = keeps_time_ || lane->parts().pipeline->keeps_time();
   }
   Lane::Side side() { return {&away_, &bell_}; }
 
@@ -56,7 +56,7 @@ class LaneThread {
   Bell bell_;
   AwayWatch away_;
   bool must_look_ = false;   // a port that cannot wake the thread
-  bool keeps_time_ = false;  // a function that wants to be called while there is nothing to do
+  bool keeps_time_ = false;  // an element that wants to be called while there is nothing to do
   std::vector<pollfd> descriptors_;
   std::atomic<bool> stopping_{false};
   std::thread thread_;

@@ -82,8 +82,9 @@ class OverloadedLaneTest : public LaneTest {
     LaneSetup setup = ten_seconds(1000);
     setup.refuses_overdue = refuses_overdue;
     make(setup);
-    function_.while_computing = [&](Batch& batch) {
+    peer_.while_computing = [&](Batch& batch) {
       batch.sealed_tsc -= work * tenth;
+      batch.began_tsc -= work * tenth;
       for (std::uint32_t s = 0; s < batch.segments; ++s) {
         batch.segment[s].rx_tsc -= work * tenth;
       }
@@ -159,7 +160,7 @@ TEST_F(LaneTest, LatenessWhileAThreadWasAwayIsToldApart) {
 TEST_F(LaneTest, AnAbsenceOfLessThanNothingExcusesNothing) {
   for (const auto before : {&Segment::lane_away, &Segment::worker_away}) {
     make({.cpu_below = 1000, .deadline_tsc = 2 * rte_get_tsc_hz(), .shares_queue = true});
-    function_.while_computing = [&](Batch& batch) { batch.segment[0].*before = UINT64_MAX / 2; };
+    peer_.while_computing = [&](Batch& batch) { batch.segment[0].*before = UINT64_MAX / 2; };
     arrive_at(3, rte_rdtsc() - 5 * rte_get_tsc_hz());
     collect();
     lane_->forward_round();
@@ -189,43 +190,6 @@ TEST_F(LaneTest, LatenessInADriversTransmitIsTheEnginesOwn) {
   EXPECT_EQ(lane_->forwarder_counters().misses.get(), 1U);
   EXPECT_EQ(lane_->forwarder_counters().misses_away.get(), 0U);
   EXPECT_LE(away_.ticks(), rte_rdtsc() - begin - stood);
-}
-
-// Those that are judged while they are collected, for the kernel forwards them: else a burst of dear ones makes others
-// late, with a device as without.
-TEST_F(LaneTest, ABurstHasFewerFramesWhereCollectingThemTakesLong) {
-  for (const bool device : {false, true}) {
-    SCOPED_TRACE(device);
-    make({.cpu_below = 0, .deadline_tsc = 3'000'000});
-    clock_.device_up.store(device);
-    time_point();
-    function_.guard_ticks_per_frame = 60'000;  // a third of the deadline holds 16
-    const auto burst = [&] {
-      arrive(burst_size);
-      const unsigned count = lane_->collect_round();
-      collect();
-      return count;
-    };
-    EXPECT_EQ(burst(), burst_size) << "nothing is known yet";
-    for (int b = 0; b < 10; ++b) burst();
-    EXPECT_EQ(burst(), InlinePace::least);
-    function_.guard_ticks_per_frame = 0;
-  }
-}
-
-TEST_F(LaneTest, JudgingWhileCollectingIsWorkOfALoad) {
-  for (const std::uint64_t ticks : {std::uint64_t{1}, std::uint64_t{2'000'000}}) {
-    SCOPED_TRACE(ticks);
-    make({.cpu_below = 8, .work_tsc = 4'000'000});
-    cycle(8);
-    ASSERT_TRUE(lane_->on_device());
-    take_out();
-    function_.guard_ticks_per_frame = ticks;
-    for (int c = 0; c < 40; ++c) cycle(1);
-    EXPECT_EQ(lane_->on_device(), ticks != 1);
-    function_.guard_ticks_per_frame = 0;
-    left_ = arrived_;
-  }
 }
 
 }  // namespace

@@ -35,6 +35,25 @@ struct LaneSetup {
   std::uint32_t index = 0;
 };
 
+// An element of which its test has hold, in a pipeline that ends before it.
+class WatchedElement : public Element, public Wrapper {
+ public:
+  explicit WatchedElement(Element& inner) : inner_(inner) {}
+  Element& inner() const override { return inner_; }
+  Shape shape() const override { return inner_.shape(); }
+  void classify(Batch& batch, Span span) override { inner_.classify(batch, span); }
+  Expected<void> launch(Batch& batch, device::GpuStream& stream) override { return inner_.launch(batch, stream); }
+  void compute(Batch& batch, Span span) override { inner_.compute(batch, span); }
+  void apply(Batch& batch, Span span, Emitter& out) override { inner_.apply(batch, span, out); }
+  void* find_trait(std::string_view name) override {
+    void* const own = offer<Wrapper>(name, static_cast<Wrapper*>(this));
+    return own != nullptr ? own : inner_.find_trait(name);
+  }
+
+ private:
+  Element& inner_;
+};
+
 class LaneTest : public testing::Test {
  protected:
   static std::unique_ptr<port::Port> open(const std::string& name, const std::string& device) {
@@ -70,13 +89,19 @@ class LaneTest : public testing::Test {
   // of the ring that take_out() empties.
   void make(const LaneSetup& setup, port::Port* receives = nullptr, port::Port* sends = nullptr) {
     lane_.reset();  // before another inbox gets its name
-    auto ring = BatchRing::create({setup.index, setup.batches, setup.capacity, 0},
-                                  [this](std::size_t bytes) -> Expected<void*> {
-                                    memory_.emplace_back(std::aligned_alloc(64, bytes), &std::free);
-                                    std::memset(memory_.back().get(), 0, bytes);
-                                    return memory_.back().get();
-                                  });
-    ASSERT_TRUE(ring) << ring.error().message;
+    // Again each time: which traits an element offers is asked once.
+    pipeline_ = make_pipeline();
+    std::vector<std::unique_ptr<BatchRing>> rings;
+    for (unsigned pass = 0; pass < pipeline_->passes(); ++pass) {
+      auto ring = BatchRing::create({setup.index, setup.batches, setup.capacity, pipeline_->areas(pass), pass},
+                                    [this](std::size_t bytes) -> Expected<void*> {
+                                      memory_.emplace_back(std::aligned_alloc(64, bytes), &std::free);
+                                      std::memset(memory_.back().get(), 0, bytes);
+                                      return memory_.back().get();
+                                    });
+      ASSERT_TRUE(ring) << ring.error().message;
+      rings.push_back(std::move(*ring));
+    }
     auto inbox = setup.shares_queue ? FlowInbox::make("inbox-lane-test") : FlowInbox();
     ASSERT_TRUE(inbox) << inbox.error().message;
     inbox_ = rte_ring_lookup("inbox-lane-test");
@@ -89,7 +114,7 @@ class LaneTest : public testing::Test {
                                                .tx_queue = 0,
                                                .host_ports = host_ports_,
                                                .drains_injected = true,
-                                               .function = &function_,
+                                               .pipeline = pipeline_.get(),
                                                .clock = &clock_,
                                                .mode = Mode::full,
                                                .computes_below = {.frames = setup.cpu_below,
@@ -101,10 +126,12 @@ class LaneTest : public testing::Test {
                                                .overlap = setup.overlap,
                                                .refuses_overdue = setup.refuses_overdue,
                                                .shares_queue = setup.shares_queue},
-                                   std::move(*ring), std::move(*inbox));
+                                   std::move(rings), std::move(*inbox));
     lane_->set_threads({&away_, &bell_}, {&away_, &bell_});
     clock_.device_up.store(true);
   }
+
+  virtual std::unique_ptr<Pipeline> make_pipeline() { return pipeline_of(std::make_unique<WatchedElement>(peer_)); }
 
   // What came in left, is under a name, or is there; and no frame has got lost.
   void TearDown() override {
@@ -118,7 +145,7 @@ class LaneTest : public testing::Test {
     take_out();
     forget_what_waits();
     EXPECT_EQ(rte_mempool_avail_count(pool_.get()), test_frames);
-    EXPECT_EQ(function_.wrong_verdicts.load(), 0U);
+    EXPECT_EQ(peer_.wrong_answers.load(), 0U);
   }
 
   void forget_what_waits() {
@@ -190,8 +217,8 @@ class LaneTest : public testing::Test {
   }
 
   // As the worker takes them; null: none.
-  Batch* sealed() {
-    Batch* const batch = lane_->ring().next_sealed();
+  Batch* sealed(unsigned pass = 0) {
+    Batch* const batch = lane_->ring(pass).next_sealed();
     if (batch != nullptr) {
       batch->state.store(BatchState::in_flight);
     }
@@ -199,7 +226,7 @@ class LaneTest : public testing::Test {
   }
   void finish(Batch& batch, BatchState state = BatchState::done) {
     if (state == BatchState::done) {
-      function_.compute(batch, 0, batch.count);
+      pipeline_->compute(batch, {0, batch.count});
     }
     batch.state.store(state);
   }
@@ -227,7 +254,8 @@ class LaneTest : public testing::Test {
   port::FramePool pool_;
   static inline std::unique_ptr<port::Port> wires_[2];
   std::vector<std::unique_ptr<void, decltype(&std::free)>> memory_;
-  PeerFunction function_{PortTable({{.name = "0", .mac = {}, .peer = 1}, {.name = "1", .mac = {}, .peer = 0}})};
+  PeerElement peer_{PortTable({{.name = "0", .mac = {}, .peer = 1}, {.name = "1", .mac = {}, .peer = 0}})};
+  std::unique_ptr<Pipeline> pipeline_;
   HostPort host_ports_[2];
   Clock clock_;
   AwayWatch away_;

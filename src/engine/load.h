@@ -7,9 +7,6 @@
 // the time point takes all that waits in the queue: where more waits, the lane had not come to receive it (the machine
 // did not run it, or every batch was in use), few frames say nothing, and the load counts as it did before.
 //
-// What collecting takes by itself, where stages judge frames that are in no batch, is work of no frame, and counts as
-// such.
-//
 // The worker sleeps through time points while nobody needs it, so a lane of low load also looks for itself, once a
 // cycle, at a receive: at the frames and at their work. That has to be too much twice in a row, for behind an
 // interruption of the thread more frames have come than usual, and it counts as work.
@@ -47,75 +44,68 @@ class LoadWatch {
     few_ = frames_ < cycles * (low_ ? limits_.frames : limits_.frames / 2);
     if (!low_) {
       high_for_ += cycles;
-      light_for_ = bears(frames_, ticks_, cycles, cost, limits_.work_tsc / 4) ? light_for_ + cycles : 0;
+      light_for_ = bears(frames_, cycles, cost, limits_.work_tsc / 4) ? light_for_ + cycles : 0;
       const bool is_light = limits_.work_tsc == 0 || light_for_ >= settled_cycles;
       tries_ = !is_light && high_for_ >= limits_.retry_cycles;
       few_ = few_ && (is_light || tries_);
       point_frames_ = frames_;
-      point_ticks_ = ticks_;
       point_cycles_ = cycles;
     }
     low_ = low_ && few_;
-    frames_ = ticks_ = 0;
+    frames_ = 0;
   }
   // After every receive that the lane had a batch for: how many frames it brought to compute, whether it took all that
-  // waited, and the time; `ticks`: of work on others.
-  void received(std::uint32_t frames, bool took_all, std::uint64_t now, std::uint64_t cost, std::uint64_t ticks = 0) {
+  // waited, and the time.
+  void received(std::uint32_t frames, bool took_all, std::uint64_t now, std::uint64_t cost) {
     frames_ += frames;
-    ticks_ += ticks;
     if (std::exchange(few_, false) && took_all && !low_) {
       // What waits behind the time point came before it: where the thread did not receive, that is the load.
-      if (!tries_ && !bears(point_frames_ + frames, point_ticks_ + ticks, point_cycles_, cost, limits_.work_tsc / 4)) {
+      if (!tries_ && !bears(point_frames_ + frames, point_cycles_, cost, limits_.work_tsc / 4)) {
         light_for_ = 0;
         return;
       }
       low_ = true;
       high_for_ = light_for_ = 0;
       heavy_ = tries_ ? 1 : 0;
-      window_frames_ = window_ticks_ = window_ = 0;
+      window_frames_ = window_ = 0;
     }
-    if (low_ && limits_.work_tsc != 0) look(frames, now, cost, ticks);
+    if (low_ && limits_.work_tsc != 0) look(frames, now, cost);
   }
   // Before the first time point every load is low.
   bool low() const { return low_; }
 
  private:
-  bool bears(std::uint64_t frames, std::uint64_t ticks, std::uint64_t cycles, std::uint64_t cost,
-             std::uint64_t work_tsc) const {
-    return limits_.work_tsc == 0 || frames * cost + ticks * FrameCost::scale < cycles * work_tsc * FrameCost::scale;
+  bool bears(std::uint64_t frames, std::uint64_t cycles, std::uint64_t cost, std::uint64_t work_tsc) const {
+    return limits_.work_tsc == 0 || frames * cost < cycles * work_tsc * FrameCost::scale;
   }
-  void look(std::uint32_t frames, std::uint64_t now, std::uint64_t cost, std::uint64_t ticks) {
-    if (frames == 0 && ticks == 0) return;
+  void look(std::uint32_t frames, std::uint64_t now, std::uint64_t cost) {
+    if (frames == 0) return;
     if (window_ == 0) {
       window_ = now;
       return;
     }
     window_frames_ += frames;
-    window_ticks_ += ticks;
     const std::uint64_t past = now > window_ ? now - window_ : 0;
     if (past < limits_.cycle_tsc) return;
     const std::uint64_t cycles = past / limits_.cycle_tsc;
-    const bool is_light = window_frames_ < cycles * limits_.frames &&
-                          bears(window_frames_, window_ticks_, cycles, cost, limits_.work_tsc);
+    const bool is_light =
+        window_frames_ < cycles * limits_.frames && bears(window_frames_, cycles, cost, limits_.work_tsc);
     heavy_ = is_light ? 0 : heavy_ + 1;
     low_ = heavy_ < 2;
-    window_frames_ = window_ticks_ = 0;
+    window_frames_ = 0;
     window_ = now;
   }
 
   static constexpr std::uint64_t settled_cycles = 32;  // one with little work may be chance
 
   Limits limits_;
-  std::uint64_t frames_ = 0;         // since the last time point,
-  std::uint64_t ticks_ = 0;          // and of work on others
+  std::uint64_t frames_ = 0;         // since the last time point
   std::uint64_t window_ = 0;         // when a lane of low load last looked for itself; 0: not yet,
   std::uint64_t window_frames_ = 0;  // what has come since,
-  std::uint64_t window_ticks_ = 0;
-  std::uint32_t heavy_ = 0;         // and how often in a row it was too much
-  std::uint64_t high_for_ = 0;      // cycles,
-  std::uint64_t light_for_ = 0;     // the last of them in a row with little work
-  std::uint64_t point_frames_ = 0;  // at the last time point
-  std::uint64_t point_ticks_ = 0;
+  std::uint32_t heavy_ = 0;          // and how often in a row it was too much
+  std::uint64_t high_for_ = 0;       // cycles,
+  std::uint64_t light_for_ = 0;      // the last of them in a row with little work
+  std::uint64_t point_frames_ = 0;   // at the last time point
   std::uint64_t point_cycles_ = 0;
   bool tries_ = false;  // at the last time point
   bool few_ = false;    // at the last time point, and nothing has been received since

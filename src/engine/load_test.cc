@@ -206,37 +206,5 @@ TEST_F(CostlyLoad, FewFramesAreTriedAgainAfterAWhile) {
   EXPECT_FALSE(load_.low()) << "never while there are many";
 }
 
-// What is judged while it is collected, in no batch.
-TEST(Load, WorkOnOtherFramesIsWork) {
-  struct Case {
-    std::uint64_t ticks;  // in a cycle
-    bool low;
-  };
-  for (const Case& one : {Case{cycle_tsc / 4, true}, Case{cycle_tsc, false}}) {
-    LoadWatch load(by_cost);
-    std::uint64_t now = cycle_tsc;
-    for (int c = 0; c < 10; ++c, now += cycle_tsc) load.received(1, true, now, 0, one.ticks);
-    EXPECT_EQ(load.low(), one.low) << one.ticks;
-    LoadWatch of_none(by_cost);
-    for (int c = 0; c < 10; ++c, now += cycle_tsc) of_none.received(0, true, now, 0, one.ticks);
-    EXPECT_EQ(of_none.low(), one.low) << one.ticks << ", and no frame in a batch";
-  }
-}
-
-// Nor does a load that a device has get low by it.
-TEST(Load, WorkOnOtherFramesKeepsALoadHigh) {
-  for (const std::uint64_t ticks : {std::uint64_t{0}, cycle_tsc}) {
-    LoadWatch load(by_cost);
-    cycle(load, cpu_below);
-    ASSERT_FALSE(load.low());
-    for (int c = 0; c < 100; ++c) {
-      load.received(1, true, 0, 0, ticks);
-      load.time_point(1, 0);
-      load.received(0, true, 0, 0);
-    }
-    EXPECT_EQ(load.low(), ticks == 0) << ticks;
-  }
-}
-
 }  // namespace
 }  // namespace sluice::engine

@@ -19,6 +19,7 @@ namespace sluice::engine {
 
 class NamedSets {
  public:
+  static constexpr std::string_view trait_name = "named_sets";
   virtual ~NamedSets() = default;
 
   struct Entry {

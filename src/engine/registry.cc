@@ -2,31 +2,31 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "engine/function.h"
+#include "engine/element.h"
 
 namespace sluice::engine {
 namespace {
-std::vector<FunctionType>& types() {
-  static std::vector<FunctionType> instance;
+std::vector<ElementType>& types() {
+  static std::vector<ElementType> instance;
   return instance;
 }
 }  // namespace
 
-bool register_function(FunctionType type) {
-  if (find_function(type.name) != nullptr) {
-    std::fprintf(stderr, "function '%.*s' is registered twice\n", static_cast<int>(type.name.size()), type.name.data());
+bool register_element(ElementType type) {
+  if (find_element(type.name) != nullptr) {
+    std::fprintf(stderr, "element '%.*s' is registered twice\n", static_cast<int>(type.name.size()), type.name.data());
     std::abort();
   }
   types().push_back(std::move(type));
   return true;
 }
 
-const std::vector<FunctionType>& function_types() {
+const std::vector<ElementType>& element_types() {
   return types();
 }
 
-const FunctionType* find_function(std::string_view name) {
-  for (const FunctionType& type : types()) {
+const ElementType* find_element(std::string_view name) {
+  for (const ElementType& type : types()) {
     if (type.name == name) {
       return &type;
     }
@@ -34,9 +34,9 @@ const FunctionType* find_function(std::string_view name) {
   return nullptr;
 }
 
-const std::string* find_such(std::span<const std::string> chain, bool FunctionType::*fact) {
+const std::string* find_such(std::span<const std::string> chain, bool ElementType::*fact) {
   const auto found = std::ranges::find_if(chain, [fact](const std::string& name) {
-    const FunctionType* const type = find_function(name);
+    const ElementType* const type = find_element(name);
     return type != nullptr && type->*fact;
   });
   return found == chain.end() ? nullptr : &*found;

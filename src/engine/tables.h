@@ -1,8 +1,7 @@
-// Tables of a function that it reads from files and keeps in DPDK's memory. A function that has some returns them from
-// Function::tables(), and then
+// The trait of an element that has tables which it reads from files, and keeps in DPDK's memory:
 //   a check   reads the files without DPDK, and says whether the tables fit into [memory] size;
-//   a start   makes the function a second time, with DPDK, and hands over what the check has read;
-//   a reload  reads the files anew, for Function::reconfigure().
+//   a start   makes the element a second time, with DPDK, and hands over what the check has read;
+//   a reload  reads the files anew, for Element::reload().
 //
 // Thread-safety: the thread that starts, checks or reloads, one at a time; leave_to_eal() on the control thread.
 #pragma once
@@ -23,25 +22,26 @@ using TableProgress = std::function<bool(std::string_view what, std::size_t done
 
 class Tables {
  public:
+  static constexpr std::string_view trait_name = "tables";
   virtual ~Tables() = default;
 
   struct Memory {
     std::uint64_t bytes = 0;             // that prepare() takes
-    std::vector<std::string_view> keys;  // of the last function's section, which lower it; none: nothing is taken
+    std::vector<std::string_view> keys;  // of the element's section, which lower it; none: nothing is taken
   };
   virtual Memory memory() const = 0;
 
-  // From now on told how far read(), prepare() and reconfigure() are, by the thread that loads.
+  // From now on told how far read(), prepare() and reload() are, by the thread that loads.
   virtual void watch_loading(TableProgress progress) = 0;
 
-  // Reads and checks the whole of the files, and keeps it for prepare(), take_read() or another function's
-  // reconfigure(), which otherwise read for themselves. Needs no DPDK. An Error has a line for each mistake.
+  // Reads and checks the whole of the files, and keeps it for prepare(), take_read() or another element's
+  // reload(), which otherwise read for themselves. Needs no DPDK. An Error has a line for each mistake.
   virtual Expected<void> read() = 0;
 
-  // What `checked`, the tables of a function of the same type and settings, have read; before prepare().
+  // What `checked`, the tables of an element of the same type and settings, have read; before prepare().
   virtual void take_read(Tables& checked) = 0;
 
-  // For a program that ends: the tables are not taken apart entry by entry, which takes seconds. The function does
+  // For a program that ends: the tables are not taken apart entry by entry, which takes seconds. The element does
   // nothing more with them.
   virtual void leave_to_eal() = 0;
 

@@ -18,99 +18,111 @@
 #include <thread>
 #include <vector>
 
-#include "engine/batch_writer.h"
-#include "engine/burst.h"
 #include "engine/emitter.h"
 #include "engine/engine.h"
 
 namespace sluice::engine {
 
-// Sends every frame to its port's peer; the verdict is the argument plus one, wherever it is computed.
-class PeerFunction : public Function {
+// Sends every frame to its port's peer; the answer is what classify() asked plus one, wherever it is computed.
+class PeerElement : public Element,
+                    public Timer,
+                    public Recovery,
+                    public DeviceCycle,
+                    public BoundedWork,
+                    public NullDevice {
  public:
-  explicit PeerFunction(const PortTable& ports) : ports_(ports) {}
-  Expected<void> attach(device::Gpu&, const DevicePlan&) override { return {}; }
-  void collect(Burst& burst, BatchWriter& batch) override {
+  struct Area {
+    std::uint32_t asked, answer;
+  };
+  explicit PeerElement(const PortTable& ports) : ports_(ports) {}
+  Area* of(const Batch& batch) const { return reinterpret_cast<Area*>(area(batch)); }
+
+  Shape shape() const override { return {.bytes_per_frame = sizeof(Area), .on_device = true, .ends_chain = true}; }
+  void* find_trait(std::string_view name) override {
+    if (name == Timer::trait_name && !keeps_time_) return nullptr;
+    return offer<Timer, Recovery, DeviceCycle, BoundedWork, NullDevice>(name, this);
+  }
+  void classify(Batch& batch, Span span) override {
     if (stands_still && calls_.fetch_add(1) == 100) {
       std::this_thread::sleep_for(std::chrono::milliseconds(30));
     }
-    if (guard_ticks_per_frame != 0) {
-      collect_guarded(burst);
-      return;
+    for (std::uint32_t i = span.first; i < span.end(); ++i) {
+      pieces.fetch_add(batch.mbuf[i]->nb_segs != 1);
+      longest.store(std::max<std::uint32_t>(longest.load(), batch.length[i]));
+      of(batch)[i].asked = 41;
+      if (gives_to_host) batch.to_host(i);
     }
-    for (unsigned i = 0; i < burst.size(); ++i) {
-      pieces.fetch_add(burst.frame(i)->nb_segs != 1);
-      longest.store(std::max(longest.load(), burst.length(i)));
-      batch.append(burst, i, 41);
-    }
-  }
-  // All frames are the kernel's to forward, and what guards that drops them.
-  void collect_guarded(Burst& burst) const {
-    struct Slow final : Burst::Guard {
-      explicit Slow(std::uint64_t ticks) : ticks(ticks) {}
-      packet::Reason judge(std::uint8_t*, std::uint32_t) override {
-        work(ticks);
-        return device_lost;
-      }
-      std::uint64_t ticks;
-    } guard(guard_ticks_per_frame);
-    burst.set_guard(&guard);
-    for (unsigned i = 0; i < burst.size(); ++i) burst.punt(i, true);
-    burst.set_guard(nullptr);
   }
   Expected<void> launch(Batch& batch, device::GpuStream&) override {
-    answer(batch, 0, batch.count);
+    devices_used.fetch_or(1U << batch.device);
+    answer(batch, {0, batch.count});
     return {};
   }
-  void compute(Batch& batch, std::uint32_t first, std::uint32_t count) override {
-    work(core_ticks_per_frame * count);
-    answer(batch, first, count);
+  void compute(Batch& batch, Span span) override {
+    work(core_ticks_per_frame * span.count);
+    answer(batch, span);
   }
   static void work(std::uint64_t ticks) {
     for (const std::uint64_t end = rte_rdtsc() + ticks; rte_rdtsc() < end;) {
     }
   }
-  std::uint64_t budgeted_ticks(const Batch& batch) const override { return forwarding_ticks_per_frame * batch.count; }
-  void answer(Batch& batch, std::uint32_t first, std::uint32_t count) {
+  std::uint64_t bounded_ticks(const Batch& batch) const override { return forwarding_ticks_per_frame * batch.count; }
+  void answer(Batch& batch, Span span) {
     if (while_computing) {
       while_computing(batch);
     }
-    for (std::uint32_t i = first; i < first + count; ++i) {
-      batch.verdict[i] = batch.argument[i] + 1;
+    for (std::uint32_t i = span.first; i < span.end(); ++i) {
+      of(batch)[i].answer = of(batch)[i].asked + 1;
     }
   }
-  void forward(Batch& batch, std::uint32_t first, std::uint32_t count, Emitter& out) override {
-    work(forwarding_ticks_per_frame * count);
-    for (std::uint32_t i = first; i < first + count; ++i) {
-      if (batch.verdict[i] != 42) {
-        wrong_verdicts.fetch_add(1);
+  void apply(Batch& batch, Span span, Emitter&) override {
+    work(forwarding_ticks_per_frame * span.count);
+    for (std::uint32_t i = span.first; i < span.end(); ++i) {
+      if (!batch.goes_on(i)) continue;
+      if (of(batch)[i].answer != 42) {
+        wrong_answers.fetch_add(1);
       }
-      batch.verdict[i] = 0;
-      out.transmit(batch, i, ports_.peer(out.rx_port()));
+      of(batch)[i].answer = 0;
+      batch.send(i, ports_.peer(batch.row[i].port));
     }
   }
   void idle(std::uint32_t, std::uint64_t) override { idle_calls.fetch_add(1); }
-  bool keeps_time() const override { return keeps_time_; }
-  void stand_in(Batch& batch) override { std::fill_n(batch.verdict, batch.count, 42); }
-  bool recomputable() const override { return recomputable_; }
-  void lost(Batch&) override { batches_lost.fetch_add(1); }
-  bool device_ready() override { return ready.load(); }
+  void null_result(Batch& batch) override {
+    for (std::uint32_t i = 0; i < batch.count; ++i) of(batch)[i].answer = 42;
+  }
+  void lost(Batch& batch) override {
+    batches_lost.fetch_add(1);
+    if (!changes_frames) return;
+    for (std::uint32_t i = 0; i < batch.count; ++i) batch.drop(i, device_lost);
+  }
+  Expected<void> begin_cycle(std::uint32_t, device::GpuStream&) override { return {}; }
+  bool device_ready(std::uint32_t) override { return ready.load(); }
   std::atomic<bool> ready{true};
-  std::atomic<std::uint64_t> wrong_verdicts{0}, pieces{0}, batches_lost{0}, idle_calls{0};
-  std::atomic<std::uint32_t> longest{0};
-  void changes_frames() { recomputable_ = false; }
+  std::atomic<std::uint64_t> wrong_answers{0}, pieces{0}, batches_lost{0}, idle_calls{0};
+  std::atomic<std::uint32_t> longest{0}, devices_used{0};
   void wants_idle_calls() { keeps_time_ = true; }
   std::function<void(Batch&)> while_computing;   // set before lanes run
   std::uint64_t core_ticks_per_frame = 0;        // what computing takes a core, and no device
-  std::uint64_t forwarding_ticks_per_frame = 0;  // with a budget
-  std::uint64_t guard_ticks_per_frame = 0;       // while it collects; 0: there is no guard
-  bool stands_still = false;                     // for 30 ms, once, when it collects for the hundredth time
+  std::uint64_t forwarding_ticks_per_frame = 0;  // with a bound
+  bool changes_frames = false;                   // so that a batch that may have been begun is lost
+  bool gives_to_host = false;                    // every frame
+  bool stands_still = false;                     // for 30 ms, once, when it classifies for the hundredth time
 
  private:
   PortTable ports_;
-  bool recomputable_ = true, keeps_time_ = false;
+  bool keeps_time_ = false;
   std::atomic<unsigned> calls_{0};
 };
+
+// A pipeline of one element.
+inline std::unique_ptr<Pipeline> pipeline_of(std::unique_ptr<Element> element) {
+  std::vector<std::unique_ptr<Element>> elements;
+  elements.push_back(std::move(element));
+  return std::make_unique<Pipeline>(std::move(elements));
+}
+inline PeerElement& peer_of(Engine& engine) {
+  return static_cast<PeerElement&>(*engine.pipeline().elements().back());
+}
 
 // A GPU whose batches take random times, so that streams finish out of order, and which can be made to fail.
 class JitterGpu : public device::Gpu {
@@ -208,8 +220,8 @@ inline Options replay_options(const std::string& device) {
 }
 
 inline std::unique_ptr<Engine> make_engine(const Options& options, std::unique_ptr<JitterGpu> gpu = nullptr) {
-  const FunctionMaker maker = [](const PortTable& ports) -> Expected<std::unique_ptr<Function>> {
-    return std::make_unique<PeerFunction>(ports);
+  const PipelineMaker maker = [](const PortTable& ports) -> Expected<std::unique_ptr<Pipeline>> {
+    return pipeline_of(std::make_unique<PeerElement>(ports));
   };
   auto engine =
       gpu ? Engine::create(options, maker,

@@ -32,16 +32,17 @@ Worker::Worker(Parts parts) : parts_(std::move(parts)), streams_(parts_.gpu->str
   overrun_tsc_ = to_tsc(parts_.timing.cycle * parts_.timing.overlap);
   hang_tsc_ = to_tsc(longest_silence);
   slow_launch_tsc_ = to_tsc(std::chrono::microseconds(away_gap_us));
-  const Together together = parts_.function->launches_together();
-  of_one_lane_ = together == Together::of_one_lane;
-  if (together != Together::no) {
-    together_ = of_one_lane_ ? most_of_one_lane : most_together;
-    depth_ = of_one_lane_ ? depth_of_one_lane : depth_together;
+  for (unsigned pass = 0; pass < parts_.pipeline->passes(); ++pass) {
+    const Together together = parts_.pipeline->together(pass);
+    passes_.push_back({.of_one_lane = together == Together::of_one_lane});
+    if (together == Together::no) continue;
+    passes_.back().together = passes_.back().of_one_lane ? most_of_one_lane : most_together;
+    depth_ = std::min(depth_, passes_.back().of_one_lane ? depth_of_one_lane : depth_together);
   }
 }
 
 void Worker::start() {
-  parts_.clock->device_up.store(parts_.mode != Mode::full || parts_.function->device_ready());
+  parts_.clock->device_up.store(parts_.mode != Mode::full || parts_.pipeline->device_ready(parts_.device));
   thread_ = std::thread([this] { run(); });
 }
 
@@ -96,8 +97,8 @@ void Worker::run() {
   parts_.clock->device_up.store(false);
   // Lanes may have sealed for the device in the last moment.
   for (Lane* lane : parts_.lanes) {
-    while (Batch* batch = lane->ring().next_sealed()) {
-      finish(*batch, BatchState::failed);
+    for (unsigned pass = 0; pass < passes_.size(); ++pass) {
+      while (Batch* batch = lane->ring(pass).next_sealed()) finish(*batch, BatchState::failed);
     }
   }
 }
@@ -119,9 +120,9 @@ void Worker::pass_time_points(TimePoints& points, std::uint64_t now) {
 
 // The device takes batches from the first cycle on in which it is ready.
 void Worker::begin_cycle() {
-  if (auto begun = parts_.function->begin_cycle(parts_.gpu->stream(0)); !begun) {
+  if (auto begun = parts_.pipeline->begin_cycle(parts_.device, parts_.gpu->stream(0)); !begun) {
     lose_device(begun.error().message);
-  } else if (!parts_.clock->device_up.load(std::memory_order_relaxed) && parts_.function->device_ready()) {
+  } else if (!parts_.clock->device_up.load(std::memory_order_relaxed) && parts_.pipeline->device_ready(parts_.device)) {
     parts_.clock->device_up.store(true);
     spdlog::info("{} takes part from now on", parts_.gpu->info().name);
   }
@@ -168,7 +169,7 @@ unsigned Worker::submit() {
       finish(launch, BatchState::failed);
     } else if (parts_.mode == Mode::zero_load) {
       for (Batch* const batch : launch.batches()) {
-        parts_.function->stand_in(*batch);
+        parts_.pipeline->null_result(*batch);
       }
       finish(launch, BatchState::done);
     } else {
@@ -185,18 +186,28 @@ unsigned Worker::idlest_stream() const {
   return static_cast<unsigned>(least - streams_.begin());
 }
 
-// What is sealed now, in turn of each lane one.
+// Of the passes in turn, the first one that has some.
 void Worker::gather(Launch& launch) {
   launch.count = 0;
   launch.bytes = 0;
-  if (of_one_lane_) {
-    gather_of_one_lane(launch);
-    return;
+  for (std::size_t tried = 0; tried < passes_.size() && launch.count == 0; ++tried) {
+    const unsigned pass = next_pass_;
+    next_pass_ = next_pass_ + 1 == passes_.size() ? 0 : next_pass_ + 1;
+    if (passes_[pass].of_one_lane) {
+      gather_of_one_lane(pass, launch);
+    } else {
+      gather(pass, launch);
+    }
   }
+}
+
+// What is sealed now, in turn of each lane one.
+void Worker::gather(unsigned pass, Launch& launch) {
+  Pass& of = passes_[pass];
   std::size_t without = 0;  // lanes in a row that have none
-  while (without < parts_.lanes.size() && launch.count < together_) {
-    Batch* const batch = parts_.lanes[next_lane_]->ring().next_sealed();
-    next_lane_ = (next_lane_ + 1) % parts_.lanes.size();
+  while (without < parts_.lanes.size() && launch.count < of.together) {
+    Batch* const batch = parts_.lanes[of.next_lane]->ring(pass).next_sealed();
+    of.next_lane = (of.next_lane + 1) % parts_.lanes.size();
     if (batch == nullptr) {
       ++without;
       continue;
@@ -207,16 +218,18 @@ void Worker::gather(Launch& launch) {
 }
 
 // Of the next lane that has some.
-void Worker::gather_of_one_lane(Launch& launch) {
+void Worker::gather_of_one_lane(unsigned pass, Launch& launch) {
+  Pass& of = passes_[pass];
   for (std::size_t tried = 0; tried < parts_.lanes.size() && launch.count == 0; ++tried) {
-    BatchRing& ring = parts_.lanes[next_lane_]->ring();
-    next_lane_ = (next_lane_ + 1) % parts_.lanes.size();
-    while (Batch* const batch = launch.count < together_ ? ring.next_sealed() : nullptr) take(batch, launch);
+    BatchRing& ring = parts_.lanes[of.next_lane]->ring(pass);
+    of.next_lane = (of.next_lane + 1) % parts_.lanes.size();
+    while (Batch* const batch = launch.count < of.together ? ring.next_sealed() : nullptr) take(batch, launch);
   }
 }
 
-void Worker::take(Batch* batch, Launch& launch) {
+void Worker::take(Batch* batch, Launch& launch) const {
   batch->state.store(BatchState::in_flight, std::memory_order_relaxed);
+  batch->device = parts_.device;
   launch.batch[launch.count++] = batch;
   launch.bytes += batch->bytes;
 }
@@ -226,8 +239,7 @@ void Worker::submit(unsigned s) {
   device::GpuStream& gpu_stream = parts_.gpu->stream(s);
   launch.tsc = rte_rdtsc();
   parts_.clock->away.look(launch.tsc);
-  Expected<void> launched = launch.count == 1 ? parts_.function->launch(*launch.batch[0], gpu_stream)
-                                              : parts_.function->launch_together(launch.batches(), gpu_stream);
+  Expected<void> launched = parts_.pipeline->launch(launch.batches(), gpu_stream);
   if (launched) {
     launched = gpu_stream.mark();
   }

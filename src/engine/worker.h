@@ -1,7 +1,7 @@
 // The thread that drives one GPU: at each time point P_k it tells the lanes, submits the batches that they seal, and
 // hands back what the device has finished. Time points are absolute (time_points.h), so they do not drift.
-// A function that can (Function::launches_together) has what is sealed when the worker looks launched together, of all
-// lanes or of one, while streams have few launches to do: what would wait for the device waits for company, so that
+// A pass that can (traits.h, Together) has what is sealed when the worker looks launched together, of all lanes or of
+// one, while streams have few launches to do: what would wait for the device waits for company, so that
 // under load launches are large and few. While the device keeps up, no batch waits.
 //
 // When polling is adaptive it sleeps between time points, and through them while no lane sends to the device.
@@ -19,9 +19,9 @@
 
 #include "device/gpu.h"
 #include "engine/bound.h"
-#include "engine/function.h"
 #include "engine/histogram.h"
 #include "engine/lane.h"
+#include "engine/pipeline.h"
 #include "engine/time_points.h"
 
 namespace sluice::engine {
@@ -39,7 +39,8 @@ class Worker {
  public:
   struct Parts {
     device::Gpu* gpu;
-    Function* function;
+    std::uint32_t device;  // DevicePlan::device
+    Pipeline* pipeline;
     std::vector<Lane*> lanes;  // at least one
     Clock* clock;
     Timing timing;
@@ -90,8 +91,9 @@ class Worker {
   unsigned submit();
   unsigned idlest_stream() const;
   void gather(Launch& launch);
-  void gather_of_one_lane(Launch& launch);
-  static void take(Batch* batch, Launch& launch);
+  void gather(unsigned pass, Launch& launch);
+  void gather_of_one_lane(unsigned pass, Launch& launch);
+  void take(Batch* batch, Launch& launch) const;
   void submit(unsigned s);
   unsigned reap();
   unsigned reap(unsigned s);
@@ -108,15 +110,20 @@ class Worker {
   WorkerCounters counters_;
   Histogram device_time_;
   std::vector<Stream> streams_;
-  unsigned next_look_ = 0;     // the stream that is asked for what it has done out of turn
-  std::size_t next_lane_ = 0;  // whose sealed batch is looked for first
+  unsigned next_look_ = 0;  // the stream that is asked for what it has done out of turn
+  // Of each pass: whose sealed batch is looked for first, and batches in a launch.
+  struct Pass {
+    std::size_t next_lane = 0;
+    std::size_t together = 1;
+    bool of_one_lane = false;
+  };
+  std::vector<Pass> passes_;
+  unsigned next_pass_ = 0;
   std::uint64_t overrun_tsc_ = 0;
   std::uint64_t slow_launch_tsc_ = 0;
   std::uint64_t hang_tsc_ = 0;
   bool given_up_ = false;  // on the device
-  // Batches in a launch, and launches that a stream may have under way.
-  std::size_t together_ = 1;
-  bool of_one_lane_ = false;
+  // Launches that a stream may have under way.
   unsigned depth_ = device::GpuStream::max_marks;
   std::atomic<bool> stopping_{false};
   std::thread thread_;

@@ -29,7 +29,7 @@ TEST_F(LaneTest, HearsOfTheTimePointsThatTheWorkerSleptThrough) {
   JitterGpu gpu(1);
   make({});
   Worker worker({.gpu = &gpu,
-                 .function = &function_,
+                 .pipeline = pipeline_.get(),
                  .lanes = {lane_.get()},
                  .clock = &clock_,
                  .timing = {.cycle = cycle, .bound = {}, .deadline = {}, .overlap = 1},
@@ -67,7 +67,7 @@ TEST_F(LaneTest, StaggeredLanesHearOfTheirTimePointsInTurn) {
   }
   JitterGpu gpu(1);
   Worker worker({.gpu = &gpu,
-                 .function = &function_,
+                 .pipeline = pipeline_.get(),
                  .lanes = all,
                  .clock = &clock_,
                  .timing = {.cycle = cycle, .bound = {}, .deadline = {}, .overlap = 1, .stagger = true},
@@ -91,22 +91,15 @@ TEST_F(LaneTest, StaggeredLanesHearOfTheirTimePointsInTurn) {
   EXPECT_LE(worker.counters().cycles.get(), lanes[0]->time_points()) << "not of both lanes";
 }
 
-// A function whose batches can be launched together: what was launched, by lane and ticket.
-class TogetherFunction : public PeerFunction {
+// Elements whose batches can be launched together: what was launched, by lane and ticket.
+class Launches {
  public:
   struct Launched {
     const device::GpuStream* stream;
     std::vector<std::pair<std::uint32_t, std::uint64_t>> batches;
     bool operator==(const Launched&) const = default;
   };
-  TogetherFunction() : PeerFunction(PortTable(std::vector<PortInfo>())) {}
-  Together launches_together() const override { return together; }
-  Together together = Together::of_any_lane;
-  Expected<void> launch(Batch& batch, device::GpuStream& stream) override {
-    Batch* const one = &batch;
-    return launch_together({&one, 1}, stream);
-  }
-  Expected<void> launch_together(std::span<Batch* const> batches, device::GpuStream& stream) override {
+  Expected<void> add(std::span<Batch* const> batches, device::GpuStream& stream) {
     if (refuses.load()) return make_error("refused");
     const std::lock_guard lock(mutex_);
     launched_.push_back({&stream, {}});
@@ -123,6 +116,46 @@ class TogetherFunction : public PeerFunction {
   mutable std::mutex mutex_;
   std::vector<Launched> launched_;
 };
+
+class TogetherElement : public Element, public Grouping {
+ public:
+  TogetherElement(Launches& launches, Together together) : launches_(launches), together_(together) {}
+  Shape shape() const override { return {.on_device = true, .ends_chain = true}; }
+  void* find_trait(std::string_view name) override {
+    return together_ == Together::of_one_lane ? offer<Grouping>(name, this) : nullptr;
+  }
+  Expected<void> launch(Batch& batch, device::GpuStream& stream) override {
+    Batch* const one = &batch;
+    return launches_.add({&one, 1}, stream);
+  }
+  Expected<void> launch_together(std::span<Batch* const> batches, device::GpuStream& stream) override {
+    return launches_.add(batches, stream);
+  }
+  void apply(Batch&, Span, Emitter&) override {}
+  Launches& launches() { return launches_; }
+
+ private:
+  Launches& launches_;
+  const Together together_;
+};
+
+// That of such an element, whichever lanes the batches are of.
+class TogetherFusion : public Fusion {
+ public:
+  explicit TogetherFusion(Launches& launches) : launches_(launches) {}
+  Expected<bool> launch(std::span<Batch* const> batches, device::GpuStream& stream) override {
+    if (auto ok = launches_.add(batches, stream); !ok) return tl::unexpected(ok.error());
+    return true;
+  }
+
+ private:
+  Launches& launches_;
+};
+const bool fuses = register_fusion([](std::span<Element* const> elements) -> std::unique_ptr<Fusion> {
+  if (elements.size() != 1) return nullptr;
+  auto* const element = dynamic_cast<TogetherElement*>(elements.front());
+  return element == nullptr ? nullptr : std::make_unique<TogetherFusion>(element->launches());
+});
 
 // A GPU that has done what the test says.
 class HandGpu : public JitterGpu {
@@ -163,11 +196,13 @@ class WorkerTogether : public LaneTest {
     make_worker();
   }
   void make_worker() {
+    worker_.reset();
+    launched_ = pipeline_of(std::make_unique<TogetherElement>(together_, how_));
     std::vector<Lane*> lanes;
     for (const auto& lane : lanes_) lanes.push_back(lane.get());
     worker_ = std::make_unique<Worker>(
         Worker::Parts{.gpu = &gpu_,
-                      .function = &together_,
+                      .pipeline = launched_.get(),
                       .lanes = lanes,
                       .clock = &clock_,
                       .timing = {.cycle = std::chrono::milliseconds(1), .bound = {}, .deadline = {}, .overlap = 1},
@@ -198,7 +233,7 @@ class WorkerTogether : public LaneTest {
     return condition();
   }
   // So many launches, and no more for a while.
-  std::vector<TogetherFunction::Launched> launches(std::size_t count) {
+  std::vector<Launches::Launched> launches(std::size_t count) {
     EXPECT_TRUE(comes([&] { return together_.launched().size() >= count; }));
     std::this_thread::sleep_for(while_nothing_comes);
     auto launched = together_.launched();
@@ -209,7 +244,9 @@ class WorkerTogether : public LaneTest {
   static bool is(const Batch* batch, BatchState state) { return batch->state.load() == state; }
 
   HandGpu gpu_;
-  TogetherFunction together_;
+  Launches together_;
+  Together how_ = Together::of_any_lane;
+  std::unique_ptr<Pipeline> launched_;
   std::vector<std::unique_ptr<Lane>> lanes_;
   std::unique_ptr<Worker> worker_;
 };
@@ -220,7 +257,7 @@ TEST_F(WorkerTogether, LaunchesWhatIsSealedInTurnOfTheLanesAndTwoForAStream) {
     for (std::uint32_t l = 0; l < lane_count; ++l) ASSERT_NE(seal(l), nullptr);
   }
   worker_->start();
-  std::vector<TogetherFunction::Launched> expected;
+  std::vector<Launches::Launched> expected;
   for (std::uint32_t i = 0; i < lane_count * batch_count; ++i) {
     if (i % most_together == 0) expected.push_back({&gpu_.hands[expected.size() % 2], {}});
     expected.back().batches.emplace_back(i % lane_count, i / lane_count);
@@ -287,7 +324,7 @@ TEST_F(WorkerTogether, TheStreamWithTheFewestBytesUnderWayIsNext) {
 
 // Of one lane, as many as go together, in order: a stream has one launch under way.
 TEST_F(WorkerTogether, LaunchesWhatOneLaneHasSealed) {
-  together_.together = Together::of_one_lane;
+  how_ = Together::of_one_lane;
   make_worker();
   for (std::uint32_t b = 0; b <= most_of_one_lane; ++b) ASSERT_NE(seal(0), nullptr);
   for (std::uint32_t b = 0; b < 2; ++b) ASSERT_NE(seal(2), nullptr);
@@ -319,8 +356,8 @@ TEST_P(RefusedTogether, EveryBatchOfTheLaunchIsLost) {
     refused.push_back(seal(l));
     refused.push_back(seal(l));
   }
-  const bool by_function = GetParam();
-  (by_function ? together_.refuses : gpu_.hands[1].refuses).store(true);
+  const bool by_element = GetParam();
+  (by_element ? together_.refuses : gpu_.hands[1].refuses).store(true);
   gpu_.hands[1].allowed.store(1);
   ASSERT_TRUE(comes([&] { return !clock_.device_up.load(); }));
   // The worker waits for what was launched before.
@@ -332,7 +369,7 @@ TEST_P(RefusedTogether, EveryBatchOfTheLaunchIsLost) {
   EXPECT_TRUE(comes([&] { return is(later, BatchState::failed); }));
   EXPECT_EQ(worker_->counters().launches.get(), 4U);
 }
-INSTANTIATE_TEST_SUITE_P(ByTheFunctionOrTheStream, RefusedTogether, testing::Bool());
+INSTANTIATE_TEST_SUITE_P(ByTheElementOrTheStream, RefusedTogether, testing::Bool());
 
 }  // namespace
 }  // namespace sluice::engine

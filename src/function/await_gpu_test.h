@@ -4,11 +4,13 @@
 
 #include <atomic>
 #include <chrono>
+#include <string_view>
 #include <thread>
 #include <vector>
 
 #include "engine/burst.h"
-#include "engine/stage.h"
+#include "engine/element.h"
+#include "engine/traits.h"
 #include "packet/builder.h"
 
 namespace sluice::function {
@@ -19,35 +21,24 @@ inline std::vector<packet::Bytes> leading_frames() {
                                     packet::PacketBuilder().ethertype(0x88b5).payload(packet::Bytes(46)).build());
 }
 
-// A stage that lets everything go on, and the first burst only after the first time point of a GPU, if there is one.
-class AwaitGpu : public engine::Stage {
+// An element that lets everything go on, and the first burst only after the first time point of a GPU, if there is one.
+class AwaitGpu : public engine::Element, public engine::DeviceCycle {
  public:
   Expected<void> attach(device::Gpu& /*gpu*/, const engine::DevicePlan& /*plan*/) override {
     waits_ = true;
     return {};
   }
-  void describe(const engine::Batch& /*batch*/, std::byte* /*area*/, std::uint32_t /*first*/) override {
+  void* find_trait(std::string_view name) override { return engine::offer<engine::DeviceCycle>(name, this); }
+  void classify(engine::Batch& /*batch*/, engine::Span /*span*/) override {
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
     while (waits_ && std::chrono::steady_clock::now() < end) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
-  Expected<void> launch(const engine::Batch& /*batch*/, std::byte* /*area*/, device::GpuStream& /*stream*/) override {
-    return {};
-  }
-  bool join(const engine::Batch& /*batch*/, std::byte* /*area*/, CapsuleWork& /*work*/) override { return true; }
-  void compute(const engine::Batch& /*batch*/, std::byte* /*area*/, std::uint32_t /*first*/,
-               std::uint32_t /*count*/) override {}
-  void stand_in(const engine::Batch& /*batch*/, std::byte* /*area*/) override {}
-  packet::Reason judge(const engine::Batch& /*batch*/, std::byte* /*area*/, std::uint32_t /*i*/,
-                       std::uint64_t /*tsc*/) override {
-    return packet::no_reason;
-  }
-  Expected<void> begin_cycle(device::GpuStream& /*stream*/) override {
+  void apply(engine::Batch& /*batch*/, engine::Span /*span*/, engine::Emitter& /*out*/) override {}
+  Expected<void> begin_cycle(std::uint32_t /*device*/, device::GpuStream& /*stream*/) override {
     waits_ = false;
     return {};
   }
-  Expected<Change> reload(Stage& /*fresh*/) override {
-    return Change{"nothing", [] {}};
-  }
+  Expected<Change> reload(Element& /*fresh*/) override { return Change{}; }
 
  private:
   std::atomic<bool> waits_{false};

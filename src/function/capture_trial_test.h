@@ -1,4 +1,4 @@
-// For tests of functions on an engine: frames come in by a capture, through the real data path between two ports, and
+// For tests of elements on an engine: frames come in by a capture, through the real data path between two ports, and
 // leave by captures.
 #pragma once
 
@@ -28,7 +28,7 @@ inline std::string missing(const std::string& device) {
 
 class CaptureTrial {
  public:
-  using Maker = std::function<std::unique_ptr<engine::Function>(const engine::PortTable&)>;
+  using Maker = std::function<std::unique_ptr<engine::Pipeline>(const engine::PortTable&)>;
 
   // `batch`: frames.
   CaptureTrial(std::string device, std::uint32_t batch) : device_(std::move(device)), batch_(batch) {
@@ -63,7 +63,7 @@ class CaptureTrial {
         for_ever ? "net_null1,no-rx=1" : "net_pcap1,rx_pcap=" + file("none.pcap") + ",tx_pcap=" + file("out.pcap");
     auto engine = engine::Engine::create(
         options,
-        [&](const engine::PortTable& ports) -> Expected<std::unique_ptr<engine::Function>> { return maker(ports); });
+        [&](const engine::PortTable& ports) -> Expected<std::unique_ptr<engine::Pipeline>> { return maker(ports); });
     EXPECT_TRUE(engine) << (engine ? "" : engine.error().message);
     return engine ? std::move(*engine) : nullptr;
   }

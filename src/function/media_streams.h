@@ -48,6 +48,7 @@ struct StreamChange {
 
 class MediaStreams {
  public:
+  static constexpr std::string_view trait_name = "media_streams";
   virtual ~MediaStreams() = default;
 
   // All or none. An Error when a 5-tuple has a stream already, or keys or the table are full. One that has ended gives

@@ -1,9 +1,5 @@
 #include "function/peers.h"
 
-#include "engine/batch_writer.h"
-#include "engine/burst.h"
-#include "engine/emitter.h"
-
 namespace sluice::function {
 
 std::vector<std::uint16_t> peers_of(const engine::PortTable& ports) {
@@ -14,16 +10,9 @@ std::vector<std::uint16_t> peers_of(const engine::PortTable& ports) {
   return peers;
 }
 
-void PeerFunction::collect(engine::Burst& burst, engine::BatchWriter& writer) {
-  engine::BatchRows rows(writer.batch());
-  for (unsigned i = 0; i < burst.size(); ++i) {
-    rows.append(burst, i, burst.port());
-  }
-}
-
-void PeerFunction::forward(engine::Batch& batch, std::uint32_t first, std::uint32_t count, engine::Emitter& out) {
-  for (std::uint32_t i = first; i < first + count; ++i) {
-    out.transmit(batch, i, peers_[batch.argument[i]]);
+void PeerElement::apply(engine::Batch& batch, engine::Span span, engine::Emitter& /*out*/) {
+  for (std::uint32_t i = span.first; i < span.end(); ++i) {
+    if (batch.goes_on(i)) batch.send(i, peers_[batch.row[i].port]);
   }
 }
 

@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <string_view>
 
 #include "function/route/route_table.h"
 
@@ -13,6 +14,7 @@ namespace sluice::function {
 
 class Routing {
  public:
+  static constexpr std::string_view trait_name = "routing";
   virtual ~Routing() = default;
   virtual RouteTable& table() = 0;
   // How many routes of a family (4, 6) the table holds at most.

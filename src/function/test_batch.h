@@ -1,4 +1,4 @@
-// A batch of made-up frames for tests and benches of functions: frames in objects of one size, as a mempool's mbufs
+// A batch of made-up frames for tests and benches of elements: frames in objects of one size, as a mempool's mbufs
 // are, in pinned memory when there is a GPU. Everything around the frames is known, so that a stray write is seen.
 #pragma once
 
@@ -41,8 +41,8 @@ class TestBatch {
     fill(random);
     batch_.frame = static_cast<std::uint64_t*>(allocate(shape.count * 8));
     batch_.length = static_cast<std::uint16_t*>(allocate(shape.count * 2));
-    batch_.argument = static_cast<std::uint32_t*>(allocate(shape.count * 4));
-    batch_.verdict = static_cast<std::uint32_t*>(allocate(shape.count * 4));
+    rows_.resize(shape.count);
+    batch_.row = rows_.data();
     batch_.capacity = batch_.count = shape.count;
     const std::vector<std::uint32_t> objects = ordered(random);
     for (std::uint32_t i = 0; i < shape.count; ++i) {
@@ -51,8 +51,6 @@ class TestBatch {
       batch_.frame[i] =
           reinterpret_cast<std::uint64_t>(memory_) + std::uint64_t{objects[i]} * shape.object_bytes + shape.headroom;
       batch_.length[i] = static_cast<std::uint16_t>(size);
-      batch_.argument[i] = 0;
-      batch_.verdict[i] = 0xABABABAB;
       batch_.bytes += size;
       batch_.max_length = std::max(batch_.max_length, size);
     }
@@ -61,7 +59,6 @@ class TestBatch {
   engine::Batch& batch() { return batch_; }
   // All objects, frames and what is around them.
   std::span<const std::uint8_t> memory() const { return {memory_, memory_bytes_}; }
-  std::span<const std::uint32_t> verdicts() const { return {batch_.verdict, shape_.count}; }
 
  private:
   void* allocate(std::size_t bytes) {
@@ -99,6 +96,7 @@ class TestBatch {
   device::Gpu* gpu_;
   BatchShape shape_;
   engine::Batch batch_;
+  std::vector<engine::Row> rows_;
   std::uint8_t* memory_ = nullptr;
   std::size_t memory_bytes_ = 0;
   std::vector<std::unique_ptr<void, decltype(&std::free)>> heap_;

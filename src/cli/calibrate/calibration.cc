@@ -12,7 +12,7 @@
 
 #include "cli/text.h"
 #include "engine/bound.h"
-#include "engine/function.h"
+#include "engine/element.h"
 
 namespace sluice::cli {
 namespace {
@@ -287,7 +287,7 @@ std::string limit_text(const Profile& profile, const ProfileCapacity& one) {
     reasons.push_back("T_S up to " + time_text(next->longest));
   }
   if (overlap != 0 && !engine::forwards_in_time(next->forwarding, one.cycle, false)) {
-    const bool on_one = engine::find_such(profile.subject.chain, &engine::FunctionType::one_thread) != nullptr;
+    const bool on_one = engine::find_such(profile.subject.chain, &engine::ElementType::one_thread) != nullptr;
     reasons.push_back(fmt::format("forwarding a batch {}, {} of which have to fit a cycle{}",
                                   time_text(next->forwarding), engine::forwarded_in_a_cycle(false),
                                   on_one ? "" : " where a lane has no core of forwarder_cores"));

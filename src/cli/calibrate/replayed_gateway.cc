@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "cli/calibrate/timed_function.h"
-#include "control/function_maker.h"
+#include "cli/calibrate/timed_pipeline.h"
+#include "control/pipeline_maker.h"
 #include "engine/bound.h"
 #include "port/virtual_device.h"
 
@@ -56,13 +56,14 @@ nanoseconds promised_bound(engine::Options options) {
 
 class ReplayedGateway : public Bench {
  public:
-  ReplayedGateway(std::unique_ptr<engine::Engine> engine, const TimedFunction& timed, const ReplayedOptions& options,
-                  const engine::Options& configured, unsigned packet, std::shared_ptr<nanoseconds> longest_round)
+  ReplayedGateway(std::unique_ptr<engine::Engine> engine, std::unique_ptr<TimedPipeline> timed,
+                  const ReplayedOptions& options, const engine::Options& configured, unsigned packet,
+                  std::shared_ptr<nanoseconds> longest_round)
       : engine_(std::move(engine)),
         configured_(configured),
-        timed_(timed),
+        timed_(std::move(timed)),
         options_(options),
-        packet_(timed.brings_media() ? timed.mean_packet() : packet),
+        packet_(timed_->brings_media() ? timed_->mean_packet() : packet),
         longest_round_(std::move(longest_round)) {
     for (const port::PortOptions& port : engine_->options().ports) queues_ += port.queues;
     std::map<int, unsigned> of_core;
@@ -78,19 +79,19 @@ class ReplayedGateway : public Bench {
     if (!engine_->running()) engine_->start();
     sleep(options_.warm_up);
     const engine::EngineStats before = engine_->stats();
-    const TimedFunction::Batches batches_before = timed_.batches();
+    const TimedPipeline::Batches batches_before = timed_->batches();
     const auto begin = std::chrono::steady_clock::now();
     sleep(length.count() > 0 ? length.count() : options_.seconds);
     const engine::EngineStats after = engine_->stats();
     const engine::HistogramSnapshot times = options_.on_gpu ? after.device_time.since(before.device_time)
-                                                            : timed_.batches().times.since(batches_before.times);
+                                                            : timed_->batches().times.since(batches_before.times);
     const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - begin;
     if (after.total.frames_rescued != 0 || (options_.on_gpu && !after.gpu_up)) {
       return make_error("the GPU failed while it was measured");
     }
     if (auto media = check_media(before, after); !media) return tl::unexpected(media.error());
     engine::ProfileCell cell = cell_of(before, after, times, rate, spent.count());
-    const TimedFunction::Batches batches = timed_.batches();
+    const TimedPipeline::Batches batches = timed_->batches();
     cell.batch_bytes = batches.bytes.since(batches_before.bytes).percentile(0.5);
     const nanoseconds burst = time(batches.rounds.since(batches_before.rounds).percentile(0.999));
     // With what a driver does for each further lane.
@@ -132,7 +133,7 @@ class ReplayedGateway : public Bench {
   // A frame that the stage drops has cost the device nothing.
   Expected<void> check_media(const engine::EngineStats& before, const engine::EngineStats& after) const {
     const std::uint64_t frames = after.total.rx_frames - before.total.rx_frames;
-    for (packet::Reason reason = 0; timed_.brings_media() && reason < after.drops.size(); ++reason) {
+    for (packet::Reason reason = 0; timed_->brings_media() && reason < after.drops.size(); ++reason) {
       const std::uint64_t dropped = after.drops[reason] - before.drops[reason];
       if (packet::reason_name(reason).starts_with("srtp_") && dropped > frames / most_dropped) {
         return make_error(fmt::format("{} of {} frames were dropped as {}, so there was nothing to measure: {}",
@@ -171,7 +172,7 @@ class ReplayedGateway : public Bench {
 
   std::unique_ptr<engine::Engine> engine_;
   const engine::Options& configured_;
-  const TimedFunction& timed_;  // the engine's
+  const std::unique_ptr<TimedPipeline> timed_;  // its elements are the engine's
   ReplayedOptions options_;
   double packet_;  // bytes, on average
   std::shared_ptr<nanoseconds> longest_round_;
@@ -223,18 +224,18 @@ BenchOpener replayed_gateways(control::Config& config, const ReplayedOptions& be
     const engine::Options options = bench_options(config, now, cycle, streams, packet);
     auto traffic = MediaTraffic::make(config, packet, lanes_of(options));
     if (!traffic) return tl::unexpected(traffic.error());
-    const TimedFunction* timed = nullptr;
-    const engine::FunctionMaker make =
-        [&](const engine::PortTable& ports) -> Expected<std::unique_ptr<engine::Function>> {
-      auto function = control::make_function(config, with_twins(ports, config));
-      if (!function) return tl::unexpected(function.error());
-      auto around = std::make_unique<TimedFunction>(std::move(*function), std::move(*traffic));
-      timed = around.get();
-      return around;
+    std::unique_ptr<TimedPipeline> timed;
+    const engine::PipelineMaker make =
+        [&](const engine::PortTable& ports) -> Expected<std::unique_ptr<engine::Pipeline>> {
+      auto pipeline = control::make_pipeline(config, with_twins(ports, config));
+      if (!pipeline) return tl::unexpected(pipeline.error());
+      timed = std::make_unique<TimedPipeline>(std::move(*pipeline), std::move(*traffic));
+      return timed->take();
     };
     auto engine = engine::Engine::create(options, make, bench.open_gpu);
     if (!engine) return tl::unexpected(engine.error());
-    return std::make_unique<ReplayedGateway>(std::move(*engine), *timed, bench, config.engine, packet, longest_round);
+    return std::make_unique<ReplayedGateway>(std::move(*engine), std::move(timed), bench, config.engine, packet,
+                                             longest_round);
   };
 }
 

@@ -15,7 +15,7 @@
 #include "cli/calibrate/made_streams.h"
 #include "cli/calibrate/media_traffic.h"
 #include "cli/calibrate/timed_function.h"
-#include "control/function_maker.h"
+#include "control/pipeline_maker.h"
 #include "control/stream_demands.h"
 #include "function/srtp/media_frame.h"
 #include "packet/checksum.h"
@@ -186,7 +186,7 @@ TEST(MadeStreams, LetEveryExampleOfMediaBeMeasured) {
     config.engine.batch = 256;
     config.engine.batches = 4;
     config.engine.memory.frames = 2048;
-    const auto checked = control::make_checked_function(config, control::described_ports(config.engine));
+    const auto checked = control::make_checked_pipeline(config, control::described_ports(config.engine));
     ASSERT_TRUE(checked && config.ok()) << config.mistakes();
     EXPECT_EQ(control::profile_subject(config, "cpu").suite, "AES_CM_128_HMAC_SHA1_80");
     auto bench = replayed_gateways(config, {.seconds = 0.2})(nanoseconds(0), 0, 1000);

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "control/config.h"
-#include "control/function_maker.h"
+#include "control/pipeline_maker.h"
 
 namespace sluice::control::rtsp {
 namespace {
@@ -38,7 +38,7 @@ TEST(MediumDeadlines, the_most_particular_holds) {
   for (const Case& one : cases) {
     SCOPED_TRACE(one.of_all + one.of_server);
     Config config = Config::from_text(base + one.of_all + server + "path = \"/a\"\n" + one.of_server + server, "f");
-    EXPECT_TRUE(make_function(config, described_ports(config.engine))) << config.mistakes();
+    EXPECT_TRUE(make_pipeline(config, described_ports(config.engine))) << config.mistakes();
     const MediumDeadlines& read = config.rtsp_deadlines;
     EXPECT_EQ(read.of("audio", 0), milliseconds(one.audio));
     EXPECT_EQ(read.of("video", 0), milliseconds(one.video));
@@ -62,7 +62,7 @@ TEST(MediumDeadlines, mistakes) {
   for (const auto& [text, mistake] : cases) {
     SCOPED_TRACE(text);
     Config config = Config::from_text(base + text, "f");
-    (void)make_function(config, described_ports(config.engine));
+    (void)make_pipeline(config, described_ports(config.engine));
     EXPECT_THAT(config.mistakes(), HasSubstr(mistake));
     EXPECT_EQ(config.diagnostics().lines.size(), 1U);
   }

@@ -1,6 +1,6 @@
 #include "function/acl/acl.h"
 
-#include <rte_mbuf.h>
+#include <rte_cycles.h>
 
 #include <algorithm>
 #include <array>
@@ -11,12 +11,13 @@
 #include <utility>
 
 #include "device/gpu.h"
+#include "engine/batch_edit.h"
 #include "engine/emitter.h"
-#include "engine/function.h"
 #include "engine/options.h"
+#include "engine/pipeline.h"
 #include "function/acl/frame_key.h"
 #include "function/acl/frame_place.h"
-#include "function/capsule/capsule.h"
+#include "function/fused/fused.h"
 #include "function/tell_sender.h"
 
 namespace sluice::function {
@@ -45,16 +46,16 @@ struct alignas(64) Header {
 constexpr std::uint32_t header_per_frame = 1;
 static_assert(sizeof(Header) <= header_per_frame * engine::batch_range.least);
 
+// GPUs, and so workers that read the tables of sets.
+constexpr std::uint32_t most_devices = 16;
+
 constexpr std::uint32_t per_frame = header_per_frame + sizeof(Key4) + sizeof(Key6) + 3 * sizeof(std::uint32_t);
 
-// As a reader of the tables of sets, besides each lane's collector: what computes a lane's batches, and the worker.
+// As a reader of the tables of sets, besides each lane's collector and a device's worker: what computes a lane's
+// batches.
 std::uint32_t computer_of(std::uint32_t lane, std::uint32_t lanes) {
   return lanes + lane;
 }
-std::uint32_t worker_of(std::uint32_t lanes) {
-  return 2 * lanes;
-}
-
 std::size_t reader_of(const engine::Batch& batch) {
   return std::size_t{batch.lane} * engine::batches_range.most + batch.slot;
 }
@@ -125,26 +126,30 @@ struct Acl::Area {
   std::uint32_t* places;  // by frame: its key (frame_place.h)
 };
 
-// Counts the frame and does what the rule says. `egress()`: the port that it leaves by; `classify(tags)`: the rule of
-// its key with these tags besides, where rules ask for the egress.
-template <typename Egress, typename Classify>
-packet::Reason Acl::act(const RuleSet& set, RuleIndex rule, const Judged& judged, const Egress& egress,
-                        const Classify& classify) const {
+// Counts the frame, which has a key, and does what its rule says.
+packet::Reason Acl::act(const Area& a, engine::Batch& batch, std::uint32_t i, std::uint64_t tsc) const {
   using Deed = RuleSet::Deed;
-  std::uint32_t place = set.place(rule);
+  const RuleSet& set = *a.header->set;
+  const std::uint32_t key = a.places[i];
+  const std::uint32_t length = batch.length[i];
+  std::uint32_t place = set.place(a.rule(key));
   Deed deed = set.deeds[place];
   std::uint32_t logged = 0;
-  std::uint16_t out_port = engine::Function::no_port;
+  std::uint16_t out_port = engine::no_port;
   if (deed == Deed::special) [[unlikely]] {
-    out_port = egress();
-    if (set.verdicts[place].asks_egress) place = set.place(classify(set.plan.egress_tags(out_port)));
+    if (egress_ != nullptr) out_port = egress_->egress(batch, i);
+    if (set.verdicts[place].asks_egress) {
+      const std::uint16_t tags = set.plan.egress_tags(out_port);
+      place = set.place((key & place_is_key6) != 0 ? decide(set, a.keys6[key & ~place_is_key6], tags)
+                                                   : decide(set, a.keys4[key], tags));
+    }
     deed = set.deeds[place];
     if (deed == Deed::special) {
       deed = static_cast<Deed>(set.verdicts[place].kind);
       logged = set.verdicts[place].logged;
     }
   }
-  set.hits->add(judged.writer, place, judged.length);
+  set.hits->add(batch.lane, place, length);
   packet::Reason reason = packet::no_reason;
   switch (deed) {
     case Deed::permit:
@@ -157,30 +162,36 @@ packet::Reason Acl::act(const RuleSet& set, RuleIndex rule, const Judged& judged
       reason = acl_rejected;
       break;
     case Deed::mark:
-      set_dscp(judged.frame, judged.length, set.verdicts[place].dscp);
+      set_dscp(batch.data(i), length, set.verdicts[place].dscp);
       break;
     case Deed::police:
-      if (!set.verdicts[place].policer->take(judged.length, judged.tsc)) reason = acl_policed;
+      if (!set.verdicts[place].policer->take(length, tsc)) reason = acl_policed;
       break;
   }
   if (logged != 0) [[unlikely]] {
-    set.log->take(judged.writer, set.logged_rules[logged - 1], judged.frame, judged.length,
-                  {judged.tsc, ingress(judged.lane), out_port, reason});
+    set.log->take(batch.lane, set.logged_rules[logged - 1], batch.data(i), length,
+                  {tsc, batch.row[i].port, out_port, reason});
   }
   return reason;
 }
 
-std::uint32_t Acl::bytes_per_frame() const {
-  return per_frame;
+engine::Shape Acl::shape() const {
+  return {.bytes_per_frame = per_frame, .on_device = true};
 }
 
-Expected<void> Acl::prepare(const engine::LanePlan& plan) {
+void* Acl::find_trait(std::string_view name) {
+  if (name == engine::Tables::trait_name) return static_cast<engine::Tables*>(&file_);
+  if (name == engine::CountedRules::trait_name) return hits_ ? static_cast<engine::CountedRules*>(&*hits_) : nullptr;
+  return engine::offer<engine::NamedSets, engine::Metrics, engine::Output, engine::DeviceCycle, engine::NullDevice,
+                       Fusable>(name, this);
+}
+
+Expected<void> Acl::prepare(const engine::Plan& plan) {
   lanes_ = plan.lanes;
+  if (plan.pipeline != nullptr) egress_ = plan.pipeline->first<engine::Egress>();
   current_.emplace(std::size_t{lanes_} * (engine::batches_range.most + 1));
   ports_ = plan.ports;
-  // A lane's collector and its forwarder are two threads, or one.
-  transit_writers_ = plan.forwarders ? lanes_ : 0;
-  hits_.emplace(transit_writers_ + lanes_);
+  hits_.emplace(lanes_);
   auto built = build(options_, 1);
   if (!built) return tl::unexpected(built.error());
   publish(std::move(*built));
@@ -197,8 +208,8 @@ Expected<Acl::Built> Acl::build(const AclOptions& options, std::uint64_t generat
   if (!options.plan.uses().empty()) {
     std::vector<lookup::acl::NamedSet> sets;
     for (const SetState& state : built.sets) sets.push_back(state.set);
-    // Each lane's collector, what computes its batches, and the worker.
-    (*set)->sets.emplace(std::size_t{2} * lanes_ + 1);
+    // Each lane's collector, what computes its batches, and the workers.
+    (*set)->sets.emplace(worker_of(most_devices));
     (*set)->sets->publish(std::make_unique<lookup::acl::SetTables>(lookup::acl::SetTables::build(sets, options.plan)));
   }
   built.set = std::move(*set);
@@ -223,20 +234,21 @@ Expected<void> Acl::attach(device::Gpu& gpu, const engine::DevicePlan& plan) {
   if (!plan.launches) return {};
   auto made = lookup::acl::GpuClassifier::create(gpu, RuleSet::without_egress(options_.rules, options_.plan));
   if (!made) return make_error("[acl] " + made.error().message);
-  gpu_ = &gpu;
-  gpu_rules_ = std::move(*made);
-  on_device_ = newest_;
-  device_generation_.store(on_device_->generation, std::memory_order_release);
+  devices_.push_back(std::make_unique<OnDevice>(&gpu, std::move(*made), newest_, newest_->generation));
   return {};
 }
 
-void Acl::describe(const engine::Batch& batch, std::byte* area, std::uint32_t first) {
-  const Area a(area, batch.capacity);
-  if (first == 0) *a.header = {};
+void Acl::classify(engine::Batch& batch, engine::Span span) {
+  const Area a(area(batch), batch.capacity);
+  if (span.first == 0) *a.header = {};
   const std::uint32_t before4 = a.header->keys4, before6 = a.header->keys6;
   std::uint32_t n4 = before4, n6 = before6;
-  for (std::uint32_t i = first; i < batch.count; ++i) {
-    const auto* const frame = reinterpret_cast<const std::uint8_t*>(batch.frame[i]);
+  for (std::uint32_t i = span.first; i < span.end(); ++i) {
+    const std::uint8_t* const frame = batch.data(i);
+    if (!batch.is_live(i)) [[unlikely]] {
+      a.places[i] = place_not_ip;
+      continue;
+    }
     if (make_plain_key(frame, batch.length[i], a.keys4[n4])) [[likely]] {
       a.places[i] = n4++;
       continue;
@@ -260,7 +272,7 @@ void Acl::describe(const engine::Batch& batch, std::byte* area, std::uint32_t fi
   a.header->keys6 = n6;
   if (tags_.load(std::memory_order_relaxed)) {
     const auto set = current_->read(std::size_t{lanes_} * engine::batches_range.most + batch.lane);
-    const bool is_same = first != 0 && a.header->tagged == set->generation;
+    const bool is_same = span.first != 0 && a.header->tagged == set->generation;
     tag(a, batch.lane, *set, batch.lane, is_same ? before4 : 0, is_same ? before6 : 0);
   }
   // A device has read these places, and owns them as much as this core does.
@@ -296,22 +308,27 @@ void Acl::tag_for(const Area& a, std::uint32_t lane, const RuleSet& set, std::ui
     tag(a, lane, set, reader, 0, 0);
 }
 
-Expected<void> Acl::launch(const engine::Batch& batch, std::byte* area, device::GpuStream& stream) {
-  const Area a(area, batch.capacity);
-  current_->pin(reader_of(batch), on_device_);
-  a.header->set = on_device_;
-  tag_for(a, batch.lane, *on_device_, worker_of(lanes_));
-  return gpu_rules_->classify(stream, a.keys4, a.rules4, a.header->keys4, a.keys6, a.rules6, a.header->keys6);
+Expected<void> Acl::launch(engine::Batch& batch, device::GpuStream& stream) {
+  const Area a(area(batch), batch.capacity);
+  const OnDevice& device = *devices_[batch.device];
+  take_set(a, batch, device);
+  return device.rules->classify(stream, a.keys4, a.rules4, a.header->keys4, a.keys6, a.rules6, a.header->keys6);
 }
 
-bool Acl::join(const engine::Batch& batch, std::byte* area, CapsuleWork& work) {
+// The batch is judged by the list that the device has.
+void Acl::take_set(const Area& a, const engine::Batch& batch, const OnDevice& device) {
+  current_->pin(reader_of(batch), device.set);
+  a.header->set = device.set;
+  tag_for(a, batch.lane, *device.set, static_cast<std::uint32_t>(worker_of(batch.device)));
+}
+
+bool Acl::join(const engine::Batch& batch, FusedWork& work) {
   if (work.classify || work.match) return false;
-  const Area a(area, batch.capacity);
-  current_->pin(reader_of(batch), on_device_);
-  a.header->set = on_device_;
-  tag_for(a, batch.lane, *on_device_, worker_of(lanes_));
-  work.classify = {.view = gpu_rules_->view(),
-                   .deny_others = on_device_->denies_others(),
+  const Area a(area(batch), batch.capacity);
+  const OnDevice& device = *devices_[batch.device];
+  take_set(a, batch, device);
+  work.classify = {.view = device.rules->view(),
+                   .deny_others = device.set->denies_others(),
                    .in_order = a.header->keys4 == batch.count,
                    .place = a.places,
                    .keys4 = a.keys4,
@@ -321,18 +338,18 @@ bool Acl::join(const engine::Batch& batch, std::byte* area, CapsuleWork& work) {
   return true;
 }
 
-void Acl::compute(const engine::Batch& batch, std::byte* area, std::uint32_t first, std::uint32_t count) {
-  const Area a(area, batch.capacity);
-  if (first == 0) {
+void Acl::compute(engine::Batch& batch, engine::Span span) {
+  const Area a(area(batch), batch.capacity);
+  if (span.first == 0) {
     a.header->set = current_->pin(reader_of(batch));
     tag_for(a, batch.lane, *a.header->set, computer_of(batch.lane, lanes_));
   }
   Range four, six;
-  if (first == 0 && count == batch.count) {
+  if (span.first == 0 && span.count == batch.count) {
     four.end = a.header->keys4;
     six.end = a.header->keys6;
   } else {
-    for (std::uint32_t i = first; i < first + count; ++i) {
+    for (std::uint32_t i = span.first; i < span.end(); ++i) {
       if (const std::uint32_t place = a.places[i]; place < place_malformed) {
         ((place & place_is_key6) != 0 ? six : four).add(place & ~place_is_key6);
       }
@@ -343,73 +360,53 @@ void Acl::compute(const engine::Batch& batch, std::byte* area, std::uint32_t fir
   if (six.end != 0) classifier.classify6(a.keys6 + six.first, a.rules6 + six.first, six.end - six.first);
 }
 
-void Acl::stand_in(const engine::Batch& batch, std::byte* area) {
-  const Area a(area, batch.capacity);
-  std::fill_n(a.places, batch.count, place_not_ip);
+void Acl::null_result(engine::Batch& batch) {
+  std::fill_n(Area(area(batch), batch.capacity).places, batch.count, place_not_ip);
 }
 
-packet::Reason Acl::judge(const engine::Batch& batch, std::byte* area, std::uint32_t i, std::uint64_t tsc) {
-  const Area a(area, batch.capacity);
-  const std::uint32_t place = a.places[i];
-  if (i % rules_of_line == 0) sluice::prefetch(a.rules4 + i + rules_ahead);
-  if (const std::uint32_t n = i + counters_ahead; n < batch.count && a.places[n] < place_malformed) {
-    a.header->set->prefetch(a.rule(a.places[n]), batch.lane);
+void Acl::apply(engine::Batch& batch, engine::Span span, engine::Emitter& out) {
+  const Area a(area(batch), batch.capacity);
+  const std::uint64_t now = rte_rdtsc();
+  for (std::uint32_t i = span.first; i < span.end(); ++i) {
+    if (i % rules_of_line == 0) sluice::prefetch(a.rules4 + i + rules_ahead);
+    if (const std::uint32_t n = i + counters_ahead; n < batch.count && a.places[n] < place_malformed) {
+      a.header->set->prefetch(a.rule(a.places[n]), batch.lane);
+    }
+    if (!batch.is_live(i)) continue;
+    const std::uint32_t place = a.places[i];
+    if (place >= place_malformed) {
+      if (place == place_malformed) batch.drop(i, acl_malformed);
+      continue;
+    }
+    const packet::Reason reason = act(a, batch, i, now);
+    if (reason == packet::no_reason) [[likely]]
+      continue;
+    if (reason != acl_rejected || !batch.goes_on(i) || !tell(batch, i, out)) batch.drop(i, reason);
   }
-  if (place >= place_malformed) return place == place_malformed ? acl_malformed : packet::no_reason;
-  const RuleSet& set = *a.header->set;
-  const auto classify = [&](std::uint16_t tags) {
-    return (place & place_is_key6) != 0 ? decide(set, a.keys6[place & ~place_is_key6], tags)
-                                        : decide(set, a.keys4[place], tags);
-  };
-  return act(
-      set, a.rule(place),
-      {batch.lane, batch.lane, reinterpret_cast<std::uint8_t*>(batch.frame[i]), batch.length[i], tsc},
-      [&] { return last_ == nullptr ? engine::Function::no_port : last_->egress(batch, i); }, classify);
+  if (span.end() == batch.count) current_->unpin(reader_of(batch));
 }
 
-packet::Reason Acl::judge_transit(std::uint32_t lane, std::uint8_t* frame, std::uint32_t length, std::uint64_t tsc) {
-  Key4 key4;
-  Key6 key6;
-  const KeyKind kind = make_key(frame, length, key4, key6);
-  if (kind == KeyKind::not_ip) return packet::no_reason;
-  if (kind == KeyKind::malformed) return acl_malformed;
-  const auto set = current_->read(std::size_t{lanes_} * engine::batches_range.most + lane);
-  const auto judge_key = [&](auto& key) {
-    std::uint16_t tags = set->plan.ingress_tags(ingress(lane));
-    if (set->sets) tags |= set->sets->read(lane)->tags(key);
-    std::memcpy(key.tags, &tags, sizeof tags);
-    return act(
-        *set, find(*set->classifier, key), {lane, transit_writers_ + lane, frame, length, tsc},
-        [&] { return last_ == nullptr ? engine::Function::no_port : last_->egress_of_transit(frame, length); },
-        [&](std::uint16_t more) { return decide(*set, key, more); });
-  };
-  return kind == KeyKind::ipv4 ? judge_key(key4) : judge_key(key6);
-}
-
-// Nothing is answered of what judge_transit() rejects: it is in no batch.
-engine::Answer Acl::answer(const engine::Batch& batch, std::byte* /*area*/, std::uint32_t i, packet::Reason reason,
-                           engine::Emitter& out) {
-  if (reason != acl_rejected || !out.may_answer()) return {};
-  rte_mbuf* const buffer = batch.mbuf[i];
-  const std::uint32_t length = tell_sender(reinterpret_cast<std::uint8_t*>(batch.frame[i]), batch.length[i],
-                                           std::uint32_t{rte_pktmbuf_data_len(buffer)} + rte_pktmbuf_tailroom(buffer));
-  if (length != 0) rte_pktmbuf_data_len(buffer) = rte_pktmbuf_pkt_len(buffer) = static_cast<std::uint16_t>(length);
-  return {length};
-}
-
-void Acl::judged(const engine::Batch& batch, std::byte* /*area*/) {
-  current_->unpin(reader_of(batch));
+// Makes the frame the answer that its sender gets. Not of what the kernel is to forward: false, as where none may be
+// sent.
+bool Acl::tell(engine::Batch& batch, std::uint32_t i, engine::Emitter& out) {
+  if (!out.may_answer()) return false;
+  const std::uint32_t length = tell_sender(batch.data(i), batch.length[i], engine::room_from(batch, i));
+  if (length == 0) return false;
+  engine::set_length(batch, i, length);
+  batch.answer(i, acl_rejected);
+  return true;
 }
 
 // The list that the GPU's tables are of from now on: those before it are used by no further launch.
-Expected<void> Acl::begin_cycle(device::GpuStream& stream) {
-  if (auto ok = gpu_rules_->sync(stream); !ok) return ok;
-  if (on_device_->generation == gpu_rules_->generation()) [[likely]]
+Expected<void> Acl::begin_cycle(std::uint32_t device, device::GpuStream& stream) {
+  OnDevice& on = *devices_[device];
+  if (auto ok = on.rules->sync(stream); !ok) return ok;
+  if (on.set->generation == on.rules->generation()) [[likely]]
     return {};
-  while (on_device_->generation != gpu_rules_->generation()) {
-    on_device_ = on_device_->next.load(std::memory_order_acquire);
+  while (on.set->generation != on.rules->generation()) {
+    on.set = on.set->next.load(std::memory_order_acquire);
   }
-  device_generation_.store(on_device_->generation, std::memory_order_release);
+  on.generation.store(on.set->generation, std::memory_order_release);
   return {};
 }
 
@@ -446,37 +443,43 @@ void Acl::end_old_logs() {
 }
 
 std::size_t Acl::reclaim() {
-  // A lost GPU follows no more, and is given nothing more.
-  const bool follows = gpu_rules_ && !gpu_->lost();
-  const std::uint64_t from = device_generation_.load(std::memory_order_acquire);
-  const std::size_t left = current_->reclaim([&](const RuleSet& set) { return follows && set.generation >= from; });
+  const std::size_t left = current_->reclaim([&](const RuleSet& set) {
+    // A lost GPU follows no more, and is given nothing more.
+    return std::ranges::any_of(devices_, [&](const auto& device) {
+      return !device->gpu->lost() && set.generation >= device->generation.load(std::memory_order_acquire);
+    });
+  });
   hits_->fold();
   end_old_logs();
   return left;
 }
 
-Expected<engine::Stage::Change> Acl::reload(Stage& fresh) {
+Expected<engine::Element::Change> Acl::reload(Element& fresh) {
   const AclOptions& wanted = static_cast<const Acl&>(fresh).options_;
   reclaim();
   auto made = build(wanted, newest_->generation + 1);
   if (!made) return tl::unexpected(made.error());
   struct Next {
     Built list;
-    std::unique_ptr<lookup::acl::GpuClassifier::Built> built;
+    std::vector<std::unique_ptr<lookup::acl::GpuClassifier::Built>> tables;  // of each device; null: it is lost
   };
   auto next = std::make_shared<Next>();
   next->list = std::move(*made);
-  if (gpu_rules_ && !gpu_->lost()) {
-    auto built = gpu_rules_->build(RuleSet::without_egress(wanted.rules, wanted.plan));
+  for (const auto& device : devices_) {
+    next->tables.emplace_back();
+    if (device->gpu->lost()) continue;
+    auto built = device->rules->build(RuleSet::without_egress(wanted.rules, wanted.plan));
     if (!built) return make_error("[acl] " + built.error().message);
-    next->built = std::move(*built);
+    next->tables.back() = std::move(*built);
   }
   const std::size_t count = count_of(wanted);
   return Change{
       std::to_string(count) + " ACL rule" + (count == 1 ? " is" : "s are") + " in force" + undone(next->list.sets),
       [this, next] {
         publish(std::move(next->list));
-        if (next->built) gpu_rules_->commit(std::move(next->built));
+        for (std::size_t d = 0; d < devices_.size(); ++d) {
+          if (next->tables[d]) devices_[d]->rules->commit(std::move(next->tables[d]));
+        }
         const auto end = std::chrono::steady_clock::now() + patience;
         while (reclaim() != 0 && std::chrono::steady_clock::now() < end) {
           std::this_thread::sleep_for(std::chrono::milliseconds(1));

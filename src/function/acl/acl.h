@@ -1,4 +1,4 @@
-// The stage "acl": judges every IPv4 and IPv6 frame by the first rule of a list that its 5-tuple and flags match.
+// The element "acl": judges every IPv4 and IPv6 frame by the first rule of a list that its 5-tuple and flags match.
 //
 //   permit  goes on            mark    goes on with this DSCP (RFC 2474; ECN bits stay)
 //   deny    acl_denied         police  goes on within rate and burst (policer.h), else acl_policed
@@ -6,12 +6,12 @@
 // A frame that no rule matches gets the default, permit or deny. What is not IP goes on: a bridge must carry ARP. An IP
 // frame of which no key can be made is dropped as acl_malformed (frame_key.h says what that is).
 //
-// Where: keys are made when frames are collected, on the lane's core; rte_acl on the core or the tables of
+// Where: keys are made when frames are classified, on the lane's core; rte_acl on the core or the tables of
 // lookup/acl/gpu_classifier.h on the GPU find the rule; the action is taken when frames leave.
 //
 // Sets and ports: where rules ask for named sets or for the port that a frame came in by, keys get tags (tag_plan.h)
 // when they are made. Rules that ask for the port that it leaves by are decided when it is judged (rule_set.h), by what
-// the function behind says (Function::egress); a frame that leaves by none matches none of these. Of what the kernel is
+// an element behind says (traits.h, Egress); a frame that leaves by none matches none of these. Of what the kernel is
 // to forward it is the port that the router's own table says.
 //
 // Reload: the new list is built beside the old one, for the CPU and for the GPU. Batches that a core computes are
@@ -22,7 +22,7 @@
 // Counters: each frame that is judged, with its bytes, at the rule that decided it, or at the default (rule_hits.h,
 // which also says what a reload keeps); besides by action, since the start, as figures.
 //
-// Threads: as of engine::Stage. Memory: 69 pinned bytes for each frame of a batch; 16 bytes a rule and lane, with
+// Threads: as of engine::Element. Memory: 69 pinned bytes for each frame of a batch; 16 bytes a rule and lane, with
 // forwarders 32. Of an old list it is held until no batch is judged by it and the GPU has left it, at the latest at the
 // next reload. Cost: per frame 5 to 10 ns for the key, one look-up, and some ns to judge and count (docs/acl.md).
 #pragma once
@@ -35,11 +35,14 @@
 #include <vector>
 
 #include "base/exchanged.h"
+#include "engine/counted_rules.h"
+#include "engine/element.h"
 #include "engine/named_sets.h"
-#include "engine/stage.h"
 #include "engine/tables.h"
+#include "engine/traits.h"
 #include "function/acl/rule_hits.h"
 #include "function/acl/rule_set.h"
+#include "function/fused/fusable.h"
 #include "lookup/acl/gpu_classifier.h"
 #include "packet/reason.h"
 
@@ -54,7 +57,13 @@ inline const packet::Reason acl_policed =
 inline const packet::Reason acl_malformed = packet::register_reason(
     "acl_malformed", "it is IP, and the headers that ACL rules ask for are cut or contradictory");
 
-class Acl final : public engine::Stage, public engine::NamedSets {
+class Acl final : public engine::Element,
+                  public engine::NamedSets,
+                  public engine::Metrics,
+                  public engine::Output,
+                  public engine::DeviceCycle,
+                  public engine::NullDevice,
+                  public Fusable {
  public:
   struct AclOptions {
     std::vector<lookup::acl::AclRule> rules;  // in match order; marks up to most_dscp
@@ -69,28 +78,21 @@ class Acl final : public engine::Stage, public engine::NamedSets {
 
   explicit Acl(AclOptions options) : options_(std::move(options)), file_(options_.notes) {}
 
-  void stands_before(engine::Function& last) override { last_ = &last; }
-  std::uint32_t bytes_per_frame() const override;
-  Expected<void> prepare(const engine::LanePlan& plan) override;
+  engine::Shape shape() const override;
+  void* find_trait(std::string_view name) override;
+  Expected<void> prepare(const engine::Plan& plan) override;
   Expected<void> attach(device::Gpu& gpu, const engine::DevicePlan& plan) override;
-  void describe(const engine::Batch& batch, std::byte* area, std::uint32_t first) override;
-  Expected<void> launch(const engine::Batch& batch, std::byte* area, device::GpuStream& stream) override;
+  void classify(engine::Batch& batch, engine::Span span) override;
+  Expected<void> launch(engine::Batch& batch, device::GpuStream& stream) override;
   // Not behind an inspector, which has to see what the rules deny.
-  bool join(const engine::Batch& batch, std::byte* area, CapsuleWork& work) override;
-  void compute(const engine::Batch& batch, std::byte* area, std::uint32_t first, std::uint32_t count) override;
-  void stand_in(const engine::Batch& batch, std::byte* area) override;
-  packet::Reason judge(const engine::Batch& batch, std::byte* area, std::uint32_t i, std::uint64_t tsc) override;
-  packet::Reason judge_transit(std::uint32_t lane, std::uint8_t* frame, std::uint32_t length,
-                               std::uint64_t tsc) override;
-  engine::Answer answer(const engine::Batch& batch, std::byte* area, std::uint32_t i, packet::Reason reason,
-                        engine::Emitter& out) override;
-  void judged(const engine::Batch& batch, std::byte* area) override;
-  Expected<void> begin_cycle(device::GpuStream& stream) override;
-  Expected<Change> reload(Stage& fresh) override;
+  bool join(const engine::Batch& batch, FusedWork& work) override;
+  void compute(engine::Batch& batch, engine::Span span) override;
+  void apply(engine::Batch& batch, engine::Span span, engine::Emitter& out) override;
+  Expected<Change> reload(Element& fresh) override;
+
+  void null_result(engine::Batch& batch) override;
+  Expected<void> begin_cycle(std::uint32_t device, device::GpuStream& stream) override;
   std::vector<engine::Figure> figures() const override;
-  engine::Tables* tables() override { return &file_; }
-  const engine::CountedRules* counted_rules() const override { return hits_ ? &*hits_ : nullptr; }
-  engine::NamedSets* named_sets() override { return this; }
   void stopped() override;
   std::string lost_output() const override;
 
@@ -128,13 +130,13 @@ class Acl final : public engine::Stage, public engine::NamedSets {
     std::unique_ptr<RuleHits::Next> hits;
     std::vector<SetState> sets;
   };
-  // Frames that a stage judges: a batch's, or of transit.
-  struct Judged {
-    std::uint32_t lane;
-    std::uint32_t writer;  // of hits and lines
-    std::uint8_t* frame;
-    std::uint32_t length;
-    std::uint64_t tsc;
+  // Of a device.
+  struct OnDevice {
+    device::Gpu* gpu;
+    std::unique_ptr<lookup::acl::GpuClassifier> rules;
+    // The list that launches are judged by: the worker's; and its generation, for the thread that reloads.
+    const RuleSet* set;
+    std::atomic<std::uint64_t> generation;
   };
   struct Area;
   Expected<Built> build(const AclOptions& options, std::uint64_t generation) const;
@@ -148,14 +150,15 @@ class Acl final : public engine::Stage, public engine::NamedSets {
            std::uint32_t from6) const;
   void tag_for(const Area& area, std::uint32_t lane, const RuleSet& set, std::uint32_t reader) const;
   std::uint16_t ingress(std::uint32_t lane) const { return lane < ports_.size() ? ports_[lane] : std::uint16_t{0}; }
-  template <typename Egress, typename Classify>
-  packet::Reason act(const RuleSet& set, lookup::acl::RuleIndex rule, const Judged& judged, const Egress& egress,
-                     const Classify& classify) const;
+  packet::Reason act(const Area& area, engine::Batch& batch, std::uint32_t i, std::uint64_t tsc) const;
+  void take_set(const Area& area, const engine::Batch& batch, const OnDevice& device);
+  static bool tell(engine::Batch& batch, std::uint32_t i, engine::Emitter& out);
+  std::size_t worker_of(std::uint32_t device) const { return std::size_t{2} * lanes_ + device; }
   Expected<std::string> change_set(std::string_view name, const std::vector<std::string>& entries, bool add);
 
   AclOptions options_;
   File file_;
-  const engine::Function* last_ = nullptr;
+  const engine::Egress* egress_ = nullptr;     // of the element that forwards; null: there is none
   std::vector<std::uint16_t> ports_;           // by lane: that its frames come in by
   std::optional<Exchanged<RuleSet>> current_;  // its readers: batches, and each lane's collector
   std::atomic<bool> tags_{false};              // keys of the list in force have tags
@@ -165,14 +168,10 @@ class Acl final : public engine::Stage, public engine::NamedSets {
   std::vector<std::shared_ptr<AclLog>> logs_;
   AclLogCounters logged_before_;
   std::uint32_t lanes_ = 0;
-  std::uint32_t transit_writers_ = 0;  // the first of those that count what judge_transit() judges
   std::optional<RuleHits> hits_;
   const RuleSet* newest_ = nullptr;  // the thread's that reloads
 
-  device::Gpu* gpu_ = nullptr;
-  std::unique_ptr<lookup::acl::GpuClassifier> gpu_rules_;  // null: no batch is launched
-  const RuleSet* on_device_ = nullptr;                     // the list that launches use; the worker's
-  std::atomic<std::uint64_t> device_generation_{0};        // its generation: older ones are used by no later launch
+  std::vector<std::unique_ptr<OnDevice>> devices_;  // by DevicePlan::device; none: no batch is launched
 };
 
 }  // namespace sluice::function

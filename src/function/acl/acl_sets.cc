@@ -47,7 +47,7 @@ Expected<void> Acl::add_log(const AclOptions& options, RuleSet& set) const {
   if (!logs_.empty() && logs_.back()->settings() == options.log) {
     set.log = logs_.back();
   } else {
-    auto log = AclLog::open(options.log, transit_writers_ + lanes_);
+    auto log = AclLog::open(options.log, lanes_);
     if (!log) return tl::unexpected(log.error());
     set.log = std::move(*log);
   }

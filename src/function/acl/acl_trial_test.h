@@ -1,4 +1,4 @@
-// For tests of the stage: frames go in by a capture, through ["acl", "bridge"], and out by a capture.
+// For tests of the element: frames go in by a capture, through ["acl", "bridge"], and out by a capture.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -16,7 +16,6 @@
 #include "function/await_gpu_test.h"
 #include "function/bridge/bridge.h"
 #include "function/capture_trial_test.h"
-#include "function/chain/chain.h"
 #include "packet/builder.h"
 
 namespace sluice::function {
@@ -24,25 +23,26 @@ namespace sluice::function {
 using packet::Bytes;
 using packet::PacketBuilder;
 
-// The stage that a configuration's text makes; null after a mistake, which fails the test.
-inline std::unique_ptr<engine::Stage> acl_of(const std::string& text,
-                                             const engine::PortTable& ports = engine::PortTable()) {
+// The element that a configuration's text makes; null after a mistake, which fails the test.
+inline std::unique_ptr<engine::Element> acl_of(const std::string& text,
+                                               const engine::PortTable& ports = engine::PortTable()) {
   Diagnostics diagnostics;
   auto file = Settings::from_text(text, "a.toml", diagnostics);
   EXPECT_TRUE(file) << (file ? "" : file.error().message);
   if (!file) return nullptr;
   Settings section = file->section("acl");
-  auto stage = engine::find_function("acl")->make_stage(section, ports);
+  auto element = engine::find_element("acl")->make(section, ports);
   section.finish();
   EXPECT_EQ(diagnostics.lines, std::vector<std::string>());
-  return stage && diagnostics.ok() ? std::move(*stage) : nullptr;
+  return element && diagnostics.ok() ? std::move(*element) : nullptr;
 }
 
-inline std::unique_ptr<Chain> before_bridge(std::unique_ptr<engine::Stage> stage) {
-  std::vector<std::unique_ptr<engine::Stage>> stages;
-  stages.push_back(std::make_unique<AwaitGpu>());
-  stages.push_back(std::move(stage));
-  return std::make_unique<Chain>(std::move(stages), std::make_unique<Bridge>(std::vector<std::uint16_t>{1, 0}));
+inline std::unique_ptr<engine::Pipeline> before_bridge(std::unique_ptr<engine::Element> element) {
+  std::vector<std::unique_ptr<engine::Element>> elements;
+  elements.push_back(std::make_unique<AwaitGpu>());
+  elements.push_back(std::move(element));
+  elements.push_back(std::make_unique<Bridge>(std::vector<std::uint16_t>{1, 0}));
+  return std::make_unique<engine::Pipeline>(std::move(elements));
 }
 
 struct Outcome {
@@ -66,10 +66,10 @@ class AclTrial {
     return engine;
   }
 
-  std::unique_ptr<engine::Engine> start(const std::vector<Bytes>& frames, std::unique_ptr<engine::Stage> stage,
+  std::unique_ptr<engine::Engine> start(const std::vector<Bytes>& frames, std::unique_ptr<engine::Element> element,
                                         bool for_ever = false) {
     return start(
-        frames, [&](const engine::PortTable&) { return before_bridge(std::move(stage)); }, for_ever);
+        frames, [&](const engine::PortTable&) { return before_bridge(std::move(element)); }, for_ever);
   }
 
   // What became of the leading frames and these.
@@ -79,8 +79,8 @@ class AclTrial {
     const std::size_t all = leading_frames().size() + frames.size();
     Outcome outcome;
     outcome.stats = CaptureTrial::run(*engine, all);
-    if (const auto* const rules = engine->function().counted_rules()) outcome.counted = rules->list(1000);
-    for (const engine::Figure& figure : engine->function().figures()) outcome.figures[figure.name] = figure.value;
+    if (const auto* const rules = engine->pipeline().first<engine::CountedRules>()) outcome.counted = rules->list(1000);
+    for (const engine::Figure& figure : engine->pipeline().figures()) outcome.figures[figure.name] = figure.value;
     engine.reset();  // closes the captures
     outcome.sent = trial_.sent();
     outcome.back = trial_.back();
@@ -89,9 +89,9 @@ class AclTrial {
     return outcome;
   }
 
-  // Through the stage and a bridge, without the leading frames.
-  Outcome run(const std::vector<Bytes>& frames, std::unique_ptr<engine::Stage> stage) {
-    Outcome outcome = run(frames, [&](const engine::PortTable&) { return before_bridge(std::move(stage)); });
+  // Through the element and a bridge, without the leading frames.
+  Outcome run(const std::vector<Bytes>& frames, std::unique_ptr<engine::Element> element) {
+    Outcome outcome = run(frames, [&](const engine::PortTable&) { return before_bridge(std::move(element)); });
     EXPECT_GE(outcome.sent.size(), leading_frames().size());
     if (outcome.sent.size() >= leading_frames().size()) {
       outcome.sent.erase(outcome.sent.begin(), outcome.sent.begin() + engine::burst_size);

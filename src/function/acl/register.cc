@@ -1,10 +1,10 @@
-// The stage's entry in the list of functions: reads [acl].
+// The element's entry in the list of elements: reads [acl].
 #include <algorithm>
 #include <sstream>
 #include <string>
 #include <utility>
 
-#include "engine/function.h"
+#include "engine/element.h"
 #include "engine/port_table.h"
 #include "function/acl/acl.h"
 #include "lookup/acl/acl_settings.h"
@@ -71,7 +71,7 @@ ActionLimits limits_of(const engine::PortTable& ports) {
   return limits;
 }
 
-Expected<std::unique_ptr<engine::Stage>> make_acl(Settings& settings, const engine::PortTable& ports) {
+Expected<std::unique_ptr<engine::Element>> make_acl(Settings& settings, const engine::PortTable& ports) {
   const ActionLimits limits = limits_of(ports);
   Acl::AclOptions options;
   options.deny_others = settings.choice("default", "permit", {"permit", "deny"}) == "deny";
@@ -99,10 +99,10 @@ Expected<std::unique_ptr<engine::Stage>> make_acl(Settings& settings, const engi
   return std::make_unique<Acl>(std::move(options));
 }
 
-const bool registered = engine::register_function(
+const bool registered = engine::register_element(
     {.name = "acl",
      .text = "permits, denies, rejects, marks or polices IPv4 and IPv6 frames by a list of rules",
-     .make_stage = make_acl});
+     .make = make_acl});
 
 }  // namespace
 }  // namespace sluice::function

@@ -100,7 +100,7 @@ struct Echo::Staging {
 };
 
 Echo::Echo(std::vector<std::uint16_t> peers, std::uint8_t key, EchoPath path, std::uint64_t piece_bytes)
-    : PeerFunction(std::move(peers)), key_(key), path_(path), piece_bytes_(piece_bytes) {}
+    : PeerElement(std::move(peers)), key_(key), path_(path), piece_bytes_(piece_bytes) {}
 Echo::~Echo() = default;
 
 Expected<void> Echo::attach(device::Gpu& gpu, const engine::DevicePlan& plan) {
@@ -131,7 +131,7 @@ Expected<void> Echo::launch(engine::Batch& batch, device::GpuStream& stream) {
 
 Expected<void> Echo::enqueue(engine::Batch& batch, device::GpuStream& stream) {
   const auto main = static_cast<cudaStream_t>(stream.raw());
-  const Work whole{batch.frame, batch.length, batch.verdict, batch.count, {}, {}, key_ * 0x01010101u};
+  const Work whole{batch.frame, batch.length, verdicts(batch), batch.count, {}, {}, key_ * 0x01010101u};
   const auto found =
       std::find_if(staging_.begin(), staging_.end(), [&](const auto& s) { return s->stream == &stream; });
   if (found == staging_.end()) return run(whole, direct_blocks, main);
@@ -157,7 +157,7 @@ Expected<void> Echo::enqueue(engine::Batch& batch, device::GpuStream& stream) {
     const StagedFrames staged = device::staged_frames(piece, staging.memory, staging.pitch);
     const Work work{batch.frame + piece.first,
                     batch.length + piece.first,
-                    batch.verdict + piece.first,
+                    verdicts(batch) + piece.first,
                     piece.count,
                     staged,
                     write_direct ? StagedFrames{} : staged,

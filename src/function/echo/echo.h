@@ -1,5 +1,5 @@
-// The function "echo": every byte of every frame goes to the device and comes back into the frame. It measures both
-// ways at once: what a function that transforms (srtp, ipsec) can reach at best.
+// The element "echo": every byte of every frame goes to the device and comes back into the frame. It measures both
+// ways at once: what an element that transforms (srtp, ipsec) can reach at best.
 //
 // The device XORs every byte after the first echo_unchanged_bytes with `key`, so that bytes that went through it can be
 // told from bytes that did not. Verdict: the 32-bit sum of the frame's bytes as received. Frames leave through their
@@ -35,16 +35,28 @@ inline constexpr int echo_unchanged_bytes = 12;
 
 enum class EchoPath { automatic, copy, direct, direct_down };
 
-class Echo final : public PeerFunction {
+class Echo final : public PeerElement, public engine::Recovery {
  public:
   // `peers`: as of peers_of().
   Echo(std::vector<std::uint16_t> peers, std::uint8_t key, EchoPath path, std::uint64_t piece_bytes = 8 << 20);
   ~Echo() override;
 
+  engine::Shape shape() const override {
+    return {.bytes_per_frame = sizeof(std::uint32_t),
+            .payloads = engine::Payloads::changed,
+            .on_device = true,
+            .ends_chain = true};
+  }
   Expected<void> attach(device::Gpu& gpu, const engine::DevicePlan& plan) override;
   Expected<void> launch(engine::Batch& batch, device::GpuStream& stream) override;
-  void compute(engine::Batch& batch, std::uint32_t first, std::uint32_t count) override;
-  bool recomputable() const override { return false; }
+  void compute(engine::Batch& batch, engine::Span span) override;
+  // Of each row of the batch.
+  std::uint32_t* verdicts(const engine::Batch& batch) const { return reinterpret_cast<std::uint32_t*>(area(batch)); }
+  void lost(engine::Batch& batch) override;
+  void* find_trait(std::string_view name) override {
+    void* const own = engine::offer<engine::Recovery>(name, this);
+    return own != nullptr ? own : PeerElement::find_trait(name);
+  }
 
  private:
   Expected<void> enqueue(engine::Batch& batch, device::GpuStream& stream);

@@ -10,9 +10,8 @@
 
 #include "base/file.h"
 #include "base/machine.h"
-#include "engine/function.h"
 #include "engine/options.h"
-#include "function/capsule/capsule.h"
+#include "function/fused/fused.h"
 #include "function/inspect/inspect_lane.h"
 #include "function/inspect/inspect_plan.h"
 #include "function/inspect/rule_set_notes.h"
@@ -87,8 +86,14 @@ Inspect::~Inspect() {
   if (log_) log_->stop();
 }
 
-std::uint32_t Inspect::bytes_per_frame() const {
-  return per_frame;
+engine::Shape Inspect::shape() const {
+  return {
+      .bytes_per_frame = per_frame, .payloads = engine::Payloads::read, .on_device = true, .applies_at_length = true};
+}
+
+void* Inspect::find_trait(std::string_view name) {
+  return engine::offer<engine::Tables, engine::Metrics, engine::Timer, engine::BoundedWork, engine::Output,
+                       engine::DeviceCycle, engine::NullDevice, engine::MemoryNeed, Fusable>(name, this);
 }
 
 Expected<void> Inspect::read() {
@@ -142,7 +147,7 @@ void Inspect::take(std::shared_ptr<InspectionRules> rules) {
 }
 
 // Of what lanes take at start, or may take later.
-Expected<void> Inspect::check_memory(const engine::LanePlan& plan) const {
+Expected<void> Inspect::check_memory(const engine::Plan& plan) const {
   const InspectionSettings settings = settings_of_thread(options_.inspection, plan);
   const std::uint64_t of_thread = flow::Conversations::memory_bytes(settings.conversations) +
                                   flow::Fragments::memory_bytes(settings.fragments.memory);
@@ -156,7 +161,7 @@ Expected<void> Inspect::check_memory(const engine::LanePlan& plan) const {
                     std::to_string(there.bytes / mb) + " MB to give: lower them");
 }
 
-Expected<void> Inspect::prepare(const engine::LanePlan& plan) {
+Expected<void> Inspect::prepare(const engine::Plan& plan) {
   if (plan.forwarders) {
     return make_error(
         "[engine] forwarder_cores: inspect follows conversations in the order in which frames come, on one thread: "
@@ -188,8 +193,7 @@ Expected<void> Inspect::prepare(const engine::LanePlan& plan) {
         "one port with lanes = 1",
         plan.lanes);
   }
-  log_settings.forwards = plan.forwards;
-  ports_ = plan.ports;
+  log_settings.forwards = sends_ = plan.sends;
   auto log = AlertLog::open(std::move(log_settings), plan.threads);
   if (!log) return make_error("[inspect] " + log.error().message);
   log_ = std::move(*log);
@@ -201,7 +205,7 @@ Expected<void> Inspect::prepare(const engine::LanePlan& plan) {
                                                    log_->lane(thread), *clock_, budget));
     if (!plan.captures) lanes_.back()->touch_memory();  // a page fault is nothing for a lane with a deadline
   }
-  log_->set_watch([this, forwards = plan.forwards](std::uint64_t now) {
+  log_->set_watch([this, forwards = plan.sends](std::uint64_t now) {
     if (forwards) note_limits(now);
     note_refused_streams(now);
     note_http_room(now);
@@ -248,29 +252,35 @@ Expected<void> Inspect::attach(device::Gpu& gpu, const engine::DevicePlan& plan)
   if (!plan.launches) return {};
   auto matcher = match::GpuMatcher::create(gpu, newest_->gram_table());
   if (!matcher) return make_error("[inspect] " + matcher.error().message);
-  gpu_ = &gpu;
-  matcher_ = std::move(*matcher);
-  on_device_ = newest_->generation();
-  rules_of_table_[1] = on_device_;
+  devices_.push_back(std::make_unique<OnDevice>(&gpu, std::move(*matcher), newest_->generation()));
+  rules_of_table_[1] = newest_->generation();
   return {};
 }
 
 // A step of the way of new tables to the GPU. From the last one on launches search for the new rules' keys.
-Expected<void> Inspect::begin_cycle(device::GpuStream& stream) {
-  if (auto ok = matcher_->sync(stream); !ok) return ok;
-  on_device_ = rules_of_table_[matcher_->generation() % rules_of_table_.size()].load(std::memory_order_acquire);
+Expected<void> Inspect::begin_cycle(std::uint32_t device, device::GpuStream& stream) {
+  OnDevice& on = *devices_[device];
+  if (auto ok = on.matcher->sync(stream); !ok) return ok;
+  on.rules = rules_of_table_[on.matcher->generation() % rules_of_table_.size()].load(std::memory_order_acquire);
   return {};
 }
 
 // By the rules that the lane has now. A device that searches for those of others gives no answer that is used.
-void Inspect::describe(const engine::Batch& batch, std::byte* area, std::uint32_t first) {
-  const Area a(area, batch.capacity);
+void Inspect::classify(engine::Batch& batch, engine::Span span) {
+  const Area a(area(batch), batch.capacity);
   const InspectLane& lane = lane_of(batch.lane);
   const std::uint64_t generation = lane.rules().generation();
-  if (first == 0) *a.header = {generation, 0, 0};
+  if (span.first == 0) *a.header = {generation, 0, 0};
   if (a.header->described != generation) a.header->described = 0;
   std::uint64_t bytes = 0;
-  for (std::uint32_t i = first; i < batch.count; ++i) {
+  for (std::uint32_t i = span.first; i < span.end(); ++i) {
+    if (!batch.is_live(i)) [[unlikely]] {
+      a.hash[i] = 0;
+      a.quiet[i] = 1;
+      a.span[i] = {};
+      a.klass[i] = 0;
+      continue;
+    }
     const auto* const frame = reinterpret_cast<const char*>(batch.frame[i]);
     const FrameBrief brief = lane.brief_of({frame, batch.length[i]});
     a.hash[i] = brief.hash;
@@ -287,9 +297,10 @@ void Inspect::describe(const engine::Batch& batch, std::byte* area, std::uint32_
   sluice::prefetch_for_write(a.klass + batch.count, next_burst);
 }
 
-match::MatchBatch Inspect::work_of(const engine::Batch& batch, std::byte* area) const {
-  const Area a(area, batch.capacity);
-  a.header->generation = a.header->described == on_device_ ? on_device_ : 0;
+match::MatchBatch Inspect::work_of(const engine::Batch& batch) const {
+  const Area a(area(batch), batch.capacity);
+  const std::uint64_t rules = devices_[batch.device]->rules;
+  a.header->generation = a.header->described == rules ? rules : 0;
   return {.frame = batch.frame,
           .span = a.span,
           .klass = a.klass,
@@ -299,59 +310,62 @@ match::MatchBatch Inspect::work_of(const engine::Batch& batch, std::byte* area) 
           .bytes = a.header->bytes};
 }
 
-Expected<void> Inspect::launch(const engine::Batch& batch, std::byte* area, device::GpuStream& stream) {
-  return matcher_->match(work_of(batch, area), stream);
+Expected<void> Inspect::launch(engine::Batch& batch, device::GpuStream& stream) {
+  return devices_[batch.device]->matcher->match(work_of(batch), stream);
 }
 
-bool Inspect::join(const engine::Batch& batch, std::byte* area, CapsuleWork& work) {
+bool Inspect::join(const engine::Batch& batch, FusedWork& work) {
   if (work.match) return false;
-  work.match = {matcher_->view(), work_of(batch, area)};
+  work.match = {devices_[batch.device]->matcher->view(), work_of(batch)};
   return true;
 }
 
 // The core searches when it judges.
-void Inspect::compute(const engine::Batch& batch, std::byte* area, std::uint32_t first, std::uint32_t /*count*/) {
-  if (first == 0) Area(area, batch.capacity).header->generation = 0;
+void Inspect::compute(engine::Batch& batch, engine::Span span) {
+  if (span.first == 0) Area(area(batch), batch.capacity).header->generation = 0;
 }
 
 // A device that has found nothing.
-void Inspect::stand_in(const engine::Batch& batch, std::byte* area) {
-  const Area a(area, batch.capacity);
+void Inspect::null_result(engine::Batch& batch) {
+  const Area a(area(batch), batch.capacity);
   a.header->generation = a.header->described;
   std::fill_n(a.found, batch.count, 0);
 }
 
-void Inspect::put_keys(const engine::Batch& batch, std::byte* area, std::uint32_t i,
-                       std::span<const std::uint32_t> keys) {
-  const Area a(area, batch.capacity);
+void Inspect::put_keys(const engine::Batch& batch, std::uint32_t i, std::span<const std::uint32_t> keys) const {
+  const Area a(area(batch), batch.capacity);
   const std::size_t told = std::min<std::size_t>(keys.size(), match::max_hits);
   std::copy_n(keys.begin(), told, a.key + std::size_t{i} * match::max_hits);
   a.found[i] = static_cast<std::uint32_t>(std::min<std::size_t>(keys.size(), match::max_hits + 1));
 }
 
-packet::Reason Inspect::judge(const engine::Batch& batch, std::byte* area, std::uint32_t i, std::uint64_t tsc) {
-  const Area a(area, batch.capacity);
-  KeyHits hits;
-  if (a.header->generation != 0) {
-    hits = {a.header->generation, a.key + std::size_t{i} * match::max_hits, a.found[i], a.quiet[i] != 0};
-  }
+void Inspect::apply(engine::Batch& batch, engine::Span span, engine::Emitter& out) {
+  const Area a(area(batch), batch.capacity);
   InspectLane& lane = lane_of(batch.lane);
-  if (i == 0) [[unlikely]] {
-    fetch_first(lane, batch, a);
+  const std::uint64_t now = rte_rdtsc();
+  if (span.first == 0) fetch_first(lane, batch, a);
+  for (std::uint32_t i = span.first; i < span.end(); ++i) {
+    if (const std::uint32_t n = i + index_ahead; n < batch.count) fetch_index(lane, batch, a, n);
+    if (const std::uint32_t n = i + flow_ahead; n < batch.count) lane.prefetch_flow(a.hash[n]);
+    if (const std::uint32_t n = i + stream_ahead; n < batch.count) lane.prefetch_stream(batch, n, a.hash[n], a.span[n]);
+    if (const std::uint32_t n = i + history_ahead; n < batch.count) {
+      lane.prefetch_history(batch, n, a.hash[n], a.span[n]);
+    }
+    if (!batch.is_live(i)) continue;
+    KeyHits hits;
+    if (a.header->generation != 0) {
+      hits = {a.header->generation, a.key + std::size_t{i} * match::max_hits, a.found[i], a.quiet[i] != 0};
+    }
+    const packet::Reason reason = reason_of(lane.judge(batch, i, hits, a.hash[i], now));
+    if (reason == packet::no_reason) [[likely]]
+      continue;
+    if (!batch.goes_on(i)) {  // the kernel's to forward: nobody is told
+      batch.drop(i, reason == inspect_rejected ? inspect_dropped : reason);
+    } else if (!answer(batch, i, reason, out)) {
+      batch.drop(i, reason);
+    }
   }
-  if (const std::uint32_t n = i + index_ahead; n < batch.count) fetch_index(lane, batch, a, n);
-  if (const std::uint32_t n = i + flow_ahead; n < batch.count) lane.prefetch_flow(a.hash[n]);
-  if (const std::uint32_t n = i + stream_ahead; n < batch.count) lane.prefetch_stream(batch, n, a.hash[n], a.span[n]);
-  if (const std::uint32_t n = i + history_ahead; n < batch.count) lane.prefetch_history(batch, n, a.hash[n], a.span[n]);
-  return reason_of(lane.judge(batch, i, hits, a.hash[i], tsc));
-}
-
-packet::Reason Inspect::judge_transit(std::uint32_t lane, std::uint8_t* frame, std::uint32_t length,
-                                      std::uint64_t tsc) {
-  const std::uint16_t port = lane < ports_.size() ? ports_[lane] : no_port;
-  const packet::Reason reason =
-      reason_of(lane_of(lane).judge_transit({reinterpret_cast<const char*>(frame), length}, port, tsc));
-  return reason == inspect_rejected ? inspect_dropped : reason;  // nobody is told
+  if (span.end() == batch.count) lane.judged();
 }
 
 packet::Reason Inspect::reason_of(const Judgement& judgement) {
@@ -379,11 +393,7 @@ packet::Reason Inspect::reason_of(const Judgement& judgement) {
   return inspect_dropped;
 }
 
-void Inspect::judged(const engine::Batch& batch, std::byte* /*area*/) {
-  lane_of(batch.lane).judged();
-}
-
-std::uint64_t Inspect::budgeted_ticks(const engine::Batch& batch) const {
+std::uint64_t Inspect::bounded_ticks(const engine::Batch& batch) const {
   return lanes_[batch.lane % lanes_.size()]->confirming_took();
 }
 
@@ -407,7 +417,7 @@ std::vector<engine::Figure> Inspect::figures() const {
   return all;
 }
 
-Expected<engine::Stage::Change> Inspect::reload(Stage& fresh) {
+Expected<engine::Element::Change> Inspect::reload(Element& fresh) {
   auto& wanted = static_cast<Inspect&>(fresh);
   if (const std::string fixed = fixed_settings(options_, wanted.options_); !fixed.empty()) return make_error(fixed);
   take_back();
@@ -420,17 +430,19 @@ Expected<engine::Stage::Change> Inspect::reload(Stage& fresh) {
   struct Next {
     std::shared_ptr<InspectionRules> rules;
     std::vector<std::unique_ptr<InspectionSearch>> searches;
-    std::unique_ptr<match::GpuMatcher::Built> table;
+    std::vector<std::unique_ptr<match::GpuMatcher::Built>> tables;  // of each device; null: it is lost
   };
   auto next = std::make_shared<Next>();
   next->rules = std::move(*rules);
   for (std::size_t l = 0; l < lanes_.size(); ++l) {
     next->searches.push_back(std::make_unique<InspectionSearch>(next->rules));
   }
-  if (matcher_ && !gpu_->lost()) {
-    auto table = matcher_->build(next->rules->gram_table());
+  for (const auto& device : devices_) {
+    next->tables.emplace_back();
+    if (device->gpu->lost()) continue;
+    auto table = device->matcher->build(next->rules->gram_table());
     if (!table) return make_error("[inspect] " + table.error().message);
-    next->table = std::move(*table);
+    next->tables.back() = std::move(*table);
   }
   const match::RuleSet& set = next->rules->detector().rules();
   std::string text = count_text(set.rules.size(), "rule") + " inspect" + (set.rules.size() == 1 ? "s" : "");
@@ -441,9 +453,9 @@ Expected<engine::Stage::Change> Inspect::reload(Stage& fresh) {
                   if (!fewer.empty()) spdlog::warn("reload: {}", fewer);
                   take(next->rules);
                   for (std::size_t l = 0; l < lanes_.size(); ++l) lanes_[l]->offer(std::move(next->searches[l]));
-                  if (next->table) {
-                    rules_of_table_[++tables_ % rules_of_table_.size()] = newest_->generation();
-                    matcher_->commit(std::move(next->table));
+                  if (!devices_.empty()) rules_of_table_[++tables_ % rules_of_table_.size()] = newest_->generation();
+                  for (std::size_t d = 0; d < devices_.size(); ++d) {
+                    if (next->tables[d]) devices_[d]->matcher->commit(std::move(next->tables[d]));
                   }
                   const auto end = std::chrono::steady_clock::now() + patience;
                   while (!take_back() && std::chrono::steady_clock::now() < end) {

@@ -1,24 +1,23 @@
-// The stage "inspect": intrusion prevention by Snort's and Suricata's rules. What a rule of drop or reject has held for
-// is dropped, and all that follows of its flow; alerts go to files (alert_log.h).
+// The element "inspect": intrusion prevention by Snort's and Suricata's rules. What a rule of drop or reject has held
+// for is dropped, and all that follows of its flow; alerts go to files (alert_log.h).
 //
 // Where: on a GPU the payloads of a batch are searched for the rules' best patterns when it is launched; the lane that
 // forwards then follows conversations, confirms, and decides (inspection.h). Batches that a core computes are searched
 // by the core, with the same result.
 //
 // Conversations: both directions of one are the same lane thread's (placement.h, paired), so nothing is shared between
-// threads; forwarder_cores are refused. What a router leaves to the kernel to forward is inspected when it is handed
-// over, which may be before frames that came earlier and still wait in the batch.
+// threads; forwarder_cores are refused. What a router leaves to the kernel to forward is inspected in its turn, as any
+// other frame.
 //
 // Bounded: candidates are confirmed for at most `budget` in each batch, which its frames share (confirm_time.h); what
-// is left of a frame's is counted, and the frame is dropped or goes on, as `on_overload` says. Frames in no batch have
-// a part of that for each receive burst (transit_budget.h). The times of frames are
-// the clock's, from one start on, or those of the capture that is read.
+// is left of a frame's is counted, and the frame is dropped or goes on, as `on_overload` says. The times of frames
+// are the clock's, from one start on, or those of the capture that is read.
 //
 // Reload: other rules are compiled beside the old ones. Each thread takes them between two batches, or while it has
 // none, flows and their flowbits go on; until the GPU has their tables too, cores search. What else the section says
 // needs a restart.
 //
-// Memory, for each lane thread: as docs/inspect.md says. Threads: as of engine::Stage.
+// Memory, for each lane thread: as docs/inspect.md says. Threads: as of engine::Element.
 #pragma once
 
 #include <array>
@@ -29,8 +28,10 @@
 #include <string>
 #include <vector>
 
-#include "engine/stage.h"
+#include "engine/element.h"
 #include "engine/tables.h"
+#include "engine/traits.h"
+#include "function/fused/fusable.h"
 #include "function/inspect/alert_log.h"
 #include "function/inspect/http_limit_notes.h"
 #include "function/inspect/http_room_notes.h"
@@ -76,42 +77,43 @@ struct InspectOptions {
   std::chrono::nanoseconds budget{0};  // for confirming, of a batch; 0: as much as keeps its frames on time
 };
 
-class Inspect final : public engine::Stage, private engine::Tables {
+class Inspect final : public engine::Element,
+                      public engine::Metrics,
+                      public engine::Timer,
+                      public engine::BoundedWork,
+                      public engine::Output,
+                      public engine::DeviceCycle,
+                      public engine::NullDevice,
+                      public engine::MemoryNeed,
+                      public Fusable,
+                      public engine::Tables {
  public:
   explicit Inspect(InspectOptions options);
   ~Inspect() override;
 
-  std::uint32_t bytes_per_frame() const override;
-  Expected<void> check_memory(const engine::LanePlan& plan) const override;
-  Expected<void> prepare(const engine::LanePlan& plan) override;
+  engine::Shape shape() const override;
+  void* find_trait(std::string_view name) override;
+  Expected<void> check_memory(const engine::Plan& plan) const override;
+  Expected<void> prepare(const engine::Plan& plan) override;
   Expected<void> attach(device::Gpu& gpu, const engine::DevicePlan& plan) override;
-  void describe(const engine::Batch& batch, std::byte* area, std::uint32_t first) override;
-  Expected<void> launch(const engine::Batch& batch, std::byte* area, device::GpuStream& stream) override;
-  bool join(const engine::Batch& batch, std::byte* area, CapsuleWork& work) override;
-  void compute(const engine::Batch& batch, std::byte* area, std::uint32_t first, std::uint32_t count) override;
-  void stand_in(const engine::Batch& batch, std::byte* area) override;
-  // As stand_in(), and behind it: the device has found these keys in frame i.
-  static void put_keys(const engine::Batch& batch, std::byte* area, std::uint32_t i,
-                       std::span<const std::uint32_t> keys);
+  void classify(engine::Batch& batch, engine::Span span) override;
+  Expected<void> launch(engine::Batch& batch, device::GpuStream& stream) override;
+  bool join(const engine::Batch& batch, FusedWork& work) override;
+  void compute(engine::Batch& batch, engine::Span span) override;
+  void apply(engine::Batch& batch, engine::Span span, engine::Emitter& out) override;
+  Expected<Change> reload(Element& fresh) override;
+
+  void null_result(engine::Batch& batch) override;
+  // As null_result(), and behind it: the device has found these keys in frame i.
+  void put_keys(const engine::Batch& batch, std::uint32_t i, std::span<const std::uint32_t> keys) const;
   // As which a frame of that judgement is dropped; no_reason: it goes on.
   static packet::Reason reason_of(const Judgement& judgement);
-  bool judges_at_length() const override { return true; }
-  std::uint64_t budgeted_ticks(const engine::Batch& batch) const override;
-  packet::Reason judge(const engine::Batch& batch, std::byte* area, std::uint32_t i, std::uint64_t tsc) override;
-  packet::Reason judge_transit(std::uint32_t lane, std::uint8_t* frame, std::uint32_t length,
-                               std::uint64_t tsc) override;
-  void judged_transit(std::uint32_t lane) override { lane_of(lane).judged_transit(); }
-  engine::Answer answer(const engine::Batch& batch, std::byte* area, std::uint32_t i, packet::Reason reason,
-                        engine::Emitter& out) override;
-  void judged(const engine::Batch& batch, std::byte* area) override;
+  std::uint64_t bounded_ticks(const engine::Batch& batch) const override;
   void idle(std::uint32_t lane, std::uint64_t tsc) override { lane_of(lane).idle(tsc); }
-  bool keeps_time() const override { return true; }
-  Expected<void> begin_cycle(device::GpuStream& stream) override;
+  Expected<void> begin_cycle(std::uint32_t device, device::GpuStream& stream) override;
   void stopped() override;
   std::string lost_output() const override { return log_ ? log_->lost() : ""; }
   std::vector<engine::Figure> figures() const override;
-  engine::Tables* tables() override { return this; }
-  Expected<Change> reload(Stage& fresh) override;
 
  private:
   Memory memory() const override { return {}; }
@@ -127,11 +129,13 @@ class Inspect final : public engine::Stage, private engine::Tables {
   void note_limits(std::uint64_t now);
   void note_refused_streams(std::uint64_t now);
   void note_http_room(std::uint64_t now);
-  match::MatchBatch work_of(const engine::Batch& batch, std::byte* area) const;
+  match::MatchBatch work_of(const engine::Batch& batch) const;
+  // inspect_answer.cc
+  bool answer(engine::Batch& batch, std::uint32_t i, packet::Reason reason, engine::Emitter& out);
   bool take_back();
 
   const InspectOptions options_;
-  std::vector<std::uint16_t> ports_;  // of each lane
+  bool sends_ = true;  // frames leave the pipeline
   engine::TableProgress progress_;
   std::optional<match::RuleSet> read_;  // by read(), until it is compiled
   std::vector<std::string> notes_;
@@ -145,12 +149,15 @@ class Inspect final : public engine::Stage, private engine::Tables {
   std::unique_ptr<FrameClock> clock_;
   std::vector<std::unique_ptr<InspectLane>> lanes_;  // by thread
 
-  device::Gpu* gpu_ = nullptr;
-  std::unique_ptr<match::GpuMatcher> matcher_;  // null: nothing is launched
-  std::uint64_t on_device_ = 0;                 // generation of the rules that launches search for; the worker's
-  // Generation of the rules of the matcher's table of a generation, modulo the number.
+  struct OnDevice {
+    device::Gpu* gpu;
+    std::unique_ptr<match::GpuMatcher> matcher;
+    std::uint64_t rules;  // generation of those that launches search for; the worker's
+  };
+  std::vector<std::unique_ptr<OnDevice>> devices_;  // by DevicePlan::device; none: nothing is launched
+  // Generation of the rules of the matchers' table of a generation, modulo the number.
   std::array<std::atomic<std::uint64_t>, 64> rules_of_table_{};
-  std::uint64_t tables_ = 1;  // given to the matcher so far; the thread's that reloads
+  std::uint64_t tables_ = 1;  // given to the matchers so far; the thread's that reloads
 };
 
 }  // namespace sluice::function

@@ -1,4 +1,4 @@
-// What a frame of many flows costs a lane's core in the stages acl and inspect: to describe it, and to judge it five
+// What a frame of many flows costs a lane's core in the elements acl and inspect: to classify it, and to judge it five
 // batches later, when a device has done its part. 16,384 frames of the heavy tail come again and again, each of another
 // flow, as on a queue of `sluice bench inspect`. What the device finds is worked out before; between batches a walk
 // through other memory takes the place of the rest of the gateway in the core's caches.
@@ -22,6 +22,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/emitter.h"
 #include "function/acl/acl.h"
 #include "function/inspect/inspect.h"
 #include "lookup/acl/classbench.h"
@@ -155,26 +156,29 @@ class Frames {
 };
 
 struct OneBatch {
-  OneBatch(const Acl& stage_acl, const Inspect& stage_inspect, std::uint32_t slot)
-      : acl(huge_pages(std::size_t{stage_acl.bytes_per_frame()} * batch_frames)),
-        inspect(huge_pages(std::size_t{stage_inspect.bytes_per_frame()} * batch_frames)) {
+  OneBatch(const Acl& of_acl, const Inspect& of_inspect, std::uint32_t slot)
+      : acl(huge_pages(std::size_t{of_acl.shape().bytes_per_frame} * batch_frames)),
+        inspect(huge_pages(std::size_t{of_inspect.shape().bytes_per_frame} * batch_frames)) {
     batch.frame = frame.data();
     batch.length = length.data();
     batch.mbuf = mbuf.data();
+    batch.row = row.data();
     batch.segment = segment.data();
+    batch.area[acl_slot] = reinterpret_cast<std::byte*>(acl.get());
+    batch.area[inspect_slot] = reinterpret_cast<std::byte*>(inspect.get());
     batch.capacity = batch_frames;
     batch.segment_capacity = segment.size();
     batch.slot = slot;
   }
+  static constexpr unsigned acl_slot = 0, inspect_slot = 1;  // as of a chain of the two
   std::array<std::uint64_t, batch_frames> frame;
   std::array<std::uint16_t, batch_frames> length;
   std::array<rte_mbuf*, batch_frames> mbuf{};
+  std::array<engine::Row, batch_frames> row{};
   std::array<engine::Segment, batch_frames / burst> segment;
   Memory acl, inspect;
   engine::Batch batch{};
   std::uint32_t first = 0;  // of all frames
-  std::byte* acl_area() const { return reinterpret_cast<std::byte*>(acl.get()); }
-  std::byte* inspect_area() const { return reinterpret_cast<std::byte*>(inspect.get()); }
 };
 
 // Ticks of each batch.
@@ -196,8 +200,10 @@ class Lane {
     options.budget = std::chrono::hours(1);
     if (traffic.keys) find_keys(options);
     inspect_ = std::make_unique<Inspect>(std::move(options));
-    for (engine::Stage* const stage : std::initializer_list<engine::Stage*>{acl_.get(), inspect_.get()}) {
-      if (auto ok = stage->prepare({}); !ok) must(Expected<int>(tl::unexpected(ok.error())));
+    acl_->place(OneBatch::acl_slot);
+    inspect_->place(OneBatch::inspect_slot);
+    for (engine::Element* const element : std::initializer_list<engine::Element*>{acl_.get(), inspect_.get()}) {
+      if (auto ok = element->prepare({}); !ok) must(Expected<int>(tl::unexpected(ok.error())));
     }
     for (std::uint32_t b = 0; b < batches; ++b) all_.push_back(std::make_unique<OneBatch>(*acl_, *inspect_, b));
     other_.reset(huge_pages(other_memory));
@@ -239,44 +245,44 @@ class Lane {
     batch.bytes = 0;
     batch.ticket = ticket_;
     one.first = next_;
-    std::uint64_t keying = 0, describing = 0;
+    std::uint64_t keying = 0, classifying = 0;
     while (batch.count < batch_frames) {
       const std::uint32_t first = batch.count;
       batch.segment[batch.segments++] = {first, 0, rte_rdtsc(), 0, 0};
       for (std::uint32_t i = 0; i < burst; ++i, next_ = (next_ + 1) % frame_count) {
         batch.frame[batch.count] = reinterpret_cast<std::uint64_t>(frames_->data(next_));
+        batch.row[batch.count] = {};
         batch.length[batch.count++] = frames_->length(next_);
         batch.bytes += frames_->length(next_);
         benchmark::DoNotOptimize(*frames_->data(next_));  // as who routes has read it
       }
       const std::uint64_t collected = rte_rdtsc();
-      acl_->describe(batch, one.acl_area(), first);
+      acl_->classify(batch, {first, burst});
       const std::uint64_t keyed = rte_rdtsc();
-      inspect_->describe(batch, one.inspect_area(), first);
+      inspect_->classify(batch, {first, burst});
       keying += keyed - collected;
-      describing += rte_rdtsc() - keyed;
+      classifying += rte_rdtsc() - keyed;
     }
     work_.acl.push_back(keying);
-    work_.inspect.push_back(describing);
+    work_.inspect.push_back(classifying);
   }
 
   void be_device(OneBatch& one) {
-    acl_->compute(one.batch, one.acl_area(), 0, batch_frames);
-    inspect_->stand_in(one.batch, one.inspect_area());
+    acl_->compute(one.batch, {0, batch_frames});
+    inspect_->null_result(one.batch);
     for (std::uint32_t i = 0; i < batch_frames && !keys_.empty(); ++i) {
-      inspect_->put_keys(one.batch, one.inspect_area(), i, keys_[(one.first + i) % frame_count]);
+      inspect_->put_keys(one.batch, i, keys_[(one.first + i) % frame_count]);
     }
     for (std::size_t at = 0; at < other_memory; at += 64) benchmark::DoNotOptimize(other_.get()[at]);
   }
 
-  void forward(const OneBatch& one) {
+  void forward(OneBatch& one) {
     const std::uint64_t begin = rte_rdtsc();
-    for (std::uint32_t i = 0; i < batch_frames; ++i) {
-      benchmark::DoNotOptimize(acl_->judge(one.batch, one.acl_area(), i, begin));
-      benchmark::DoNotOptimize(inspect_->judge(one.batch, one.inspect_area(), i, begin));
+    for (std::uint32_t first = 0; first < batch_frames; first += burst) {
+      acl_->apply(one.batch, {first, burst}, out_);
+      inspect_->apply(one.batch, {first, burst}, out_);
     }
-    acl_->judged(one.batch, one.acl_area());
-    inspect_->judged(one.batch, one.inspect_area());
+    benchmark::DoNotOptimize(one.row.data());
     work_.judge.push_back(rte_rdtsc() - begin);
   }
 
@@ -289,6 +295,8 @@ class Lane {
   std::uint64_t ticket_ = 0;
   std::uint32_t next_ = 0;
   Work work_;
+  engine::LaneCounters counters_;
+  engine::Emitter out_{{}, 0, counters_, nullptr};  // no rule answers
 };
 
 double ns_a_frame(std::vector<std::uint64_t> ticks) {
@@ -301,7 +309,7 @@ void lane_frames(benchmark::State& state, const Traffic& traffic) {
   Lane lane(traffic);
   for (auto _ : state) lane.round();
   state.counters["acl"] = ns_a_frame(lane.work().acl);
-  state.counters["describe"] = ns_a_frame(lane.work().inspect);
+  state.counters["classify"] = ns_a_frame(lane.work().inspect);
   state.counters["judge"] = ns_a_frame(lane.work().judge);
   state.counters["with_keys"] = lane.with_keys();
 }

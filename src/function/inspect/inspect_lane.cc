@@ -6,8 +6,6 @@
 #include <numeric>
 #include <utility>
 
-#include "engine/burst.h"
-
 namespace sluice::function {
 namespace {
 
@@ -228,7 +226,6 @@ InspectLane::InspectLane(std::unique_ptr<InspectionSearch> search, const Inspect
       clock_(clock),
       budget_(budget),
       ticks_(ticks),
-      transit_(budget.most()),
       figures_(figure_count) {
   // As much as the first frame of a batch may use (confirm_time.h).
   inspection_.set_most_decoding(std::max(budget.most() / 16, match::Detector::least_ticks));
@@ -286,32 +283,6 @@ void InspectLane::begin_batch(const engine::Batch& batch, std::uint64_t tsc) {
   inspection_.set_late_from(budget_.late_from());
   inspection_.set_looks_until(budget_.looks_until(), tsc, away_ticks_);
   sink_.set_port(batch.segment[0].rx_port);
-}
-
-const Judgement& InspectLane::judge_transit(std::string_view frame, std::uint16_t port, std::uint64_t tsc) {
-  begin(tsc);
-  if (transit_to_come_ == 0) begin_transit(tsc);
-  inspection_.next(transit_to_come_);
-  if (transit_to_come_ > 1) --transit_to_come_;
-  sink_.set_port(port);
-  goes_by_ = true;
-  return inspection_.frame(frame, now_);
-}
-
-void InspectLane::begin_transit(std::uint64_t tsc) {
-  between_batches();
-  const std::uint64_t ticks = transit_.begin(tsc);
-  transit_to_come_ = engine::burst_size;
-  inspection_.begin(ticks, transit_to_come_, transit_.releases());
-  batch_ = no_batch;
-}
-
-void InspectLane::judged_transit() {
-  if (std::exchange(transit_to_come_, 0) != 0) {
-    transit_.end(inspection_.taken(), inspection_.released_beyond());
-    begin_between();
-  }
-  publish();
 }
 
 // Of a batch that others have dropped whole nothing came here.

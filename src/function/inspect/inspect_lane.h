@@ -18,14 +18,13 @@
 #include "base/prefetch.h"
 #include "engine/batch.h"
 #include "engine/counters.h"
-#include "engine/stage.h"
+#include "engine/traits.h"
 #include "flow/plain_packet.h"
 #include "function/inspect/alert_log.h"
 #include "function/inspect/batch_budget.h"
 #include "function/inspect/capture_time.h"
 #include "function/inspect/http_room_notes.h"
 #include "function/inspect/inspection.h"
-#include "function/inspect/transit_budget.h"
 
 namespace sluice::function {
 
@@ -109,10 +108,6 @@ class InspectLane {
     const std::uint64_t time = goes_by_ ? now_ : captured_.of(clock_.of(*batch.mbuf[i], now_));
     return inspection_.frame(bytes_of(batch, i), time, hits, hash);
   }
-  // A frame in no batch, and between two of them, of a receive burst that judged_transit() ends: these have their time
-  // together (transit_budget.h). `port`: that it came in by, as Segment::rx_port.
-  const Judgement& judge_transit(std::string_view frame, std::uint16_t port, std::uint64_t tsc);
-  void judged_transit();
   const Judgement& last() const { return inspection_.last(); }
   const InspectionRules& rules() const { return inspection_.rules(); }
   // Of the two ends that a rule of rejectboth names, the sender could not be told.
@@ -149,7 +144,6 @@ class InspectLane {
   void begin(std::uint64_t tsc);
   std::uint64_t between_batches();
   void begin_between();
-  void begin_transit(std::uint64_t tsc);
   void begin_batch(const engine::Batch& batch, std::uint64_t tsc);
   bool look_for_rules();
   bool sweep();
@@ -159,8 +153,6 @@ class InspectLane {
   const FrameClock& clock_;
   BatchBudget budget_;
   std::uint64_t (*const ticks_)();
-  TransitBudget transit_;
-  std::uint32_t transit_to_come_ = 0;  // frames of the burst at most, with the one that is judged; 0: none has begun
   const std::uint64_t away_ticks_ = rte_get_tsc_hz() / 2000;  // 500 us: a frame takes 250 at most, besides confirming
   std::uint64_t tsc_ = 0, now_ = 0;
   CaptureTime captured_;

@@ -68,7 +68,7 @@ TEST_F(InspectLaneTest, what_becomes_of_fragments_is_told) {
   use("alert udp any any -> any 1 (sid:1;)\n", {});
   const packet::Bytes whole = PacketBuilder().ipv6("2001:db8::1", "2001:db8::2").udp(1, 2).payload(100).build();
   const auto take = [&](std::uint32_t id, std::size_t begin, std::size_t end, bool more) {
-    lane_->judge_transit(test::view(flow::test::fragment_of(whole, id, begin, end, more)), 0, ++tsc_);
+    put(flow::test::fragment_of(whole, id, begin, end, more));
   };
   take(1, 0, 48, true);
   take(1, 48, 108, false);
@@ -111,7 +111,7 @@ TEST_F(InspectLaneTest, what_is_given_up_is_told) {
   }
 }
 
-// The device searched by the rules that the batch was described by.
+// The device searched by the rules that the batch was classified by.
 TEST_F(InspectLaneTest, a_batch_ends_with_the_rules_that_it_began_with) {
   const std::string rule = "alert udp any any -> any any (content:\"evil\"; sid:";
   use(rule + "1;)\n", {});
@@ -242,8 +242,7 @@ TEST_F(InspectLaneTest, an_alert_of_a_silent_conversation_names_no_port) {
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
   while (figure("inspect_alerts") == 0 && std::chrono::steady_clock::now() < end) {
     wait_for_a_millisecond();
-    lane_->judge_transit(test::view(frame), 1, ++tsc_);
-    lane_->judged_transit();
+    put(frame, 1);
   }
   log_->flush();
   std::vector<std::string> ports;

@@ -1,4 +1,4 @@
-// What the time that a batch has does to its frames, and to frames of no batch.
+// What the time that a batch has does to its frames.
 #include <gtest/gtest.h>
 #include <rte_cycles.h>
 
@@ -77,9 +77,10 @@ TEST_F(InspectLaneTest, a_batch_has_what_is_left_behind_what_comes_before_it) {
     for (const bool exchanges : {false, true}) {
       SCOPED_TRACE(std::to_string(took) + (exchanges ? ", other rules" : ", a sweep"));
       const std::string rules = "alert http any any -> any any (http.uri; content:\"/evil\"; sid:1;)\n";
-      ticks_taken = took;
+      ticks_taken = ticks_now = 0;
       use(rules, {}, 1 << 20, BatchBudget(0, long_deadline), false, nullptr, slow_clock);
       tcp(1000, 0, "");
+      ticks_taken = took;
       if (exchanges) lane_->offer(std::make_unique<InspectionSearch>(test::rules_of(rules)));
       wait_for_a_millisecond();
       const std::uint64_t now = rte_rdtsc();
@@ -102,6 +103,7 @@ TEST_F(InspectLaneTest, when_a_batch_has_left_counts_for_those_behind_it) {
     SCOPED_TRACE(slow);
     use("alert http any any -> any any (http.uri; content:\"/evil\"; sid:1;)\n", {}, 1 << 20,
         BatchBudget(0, long_deadline), false, nullptr, set_clock);
+    ticks_now = 0;
     for (const std::uint16_t port : {1000, 1001}) tcp(port, 0, "");
     const std::uint64_t now = rte_rdtsc();
     ticks_now = now + (slow ? patience + 1 : 0);
@@ -143,53 +145,6 @@ TEST_F(InspectLaneTest, what_a_batch_has_is_given_once_however_long_it_takes) {
   EXPECT_FALSE(batch({frames.back()}, rte_rdtsc(), 0).drop);
 }
 
-// Else who has the kernel forward frames, as those with options of IPv4, has it anew with each of them. A burst that
-// follows at once has what the one before has left.
-TEST_F(InspectLaneTest, what_frames_of_no_batch_have_is_given_once_for_a_burst) {
-  constexpr std::uint64_t begun = 1'000'000, long_after = std::uint64_t{1} << 32;
-  for (const bool resets : {false, true}) {
-    SCOPED_TRACE(resets ? "each ends a flow" : "each fills a hole");
-    use("alert udp any any -> any 1 (sid:1;)\n", {}, 1 << 20, BatchBudget(64), true);
-    std::vector<packet::Bytes> frames;
-    for (const std::uint16_t port : {1000, 1001, 1002, 1003}) {
-      tcp(port, 0, "");
-      tcp(port, 10, "what waits");
-      frames.push_back(resets ? segment(port, true, packet::tcp_rst | packet::tcp_ack, 101, "")
-                              : segment(port, true, packet::tcp_ack, 101, "0123456789"));
-    }
-    EXPECT_EQ(transit({frames[0], frames[1]}, begun), 1U) << "one of each burst may release what there is no time for";
-    EXPECT_EQ(figure("inspect_releases_left"), 1U);
-    EXPECT_EQ(transit({frames[2]}, begun + 1), 1U) << "and one of a few that come at once";
-    EXPECT_EQ(transit({frames[3]}, begun + long_after), 0U);
-    EXPECT_EQ(figure("inspect_releases_left"), 2U);
-  }
-}
-
-TEST_F(InspectLaneTest, candidates_of_frames_of_no_batch_have_one_time_for_a_burst) {
-  constexpr std::uint64_t begun = 1'000'000, long_after = std::uint64_t{1} << 32;
-  constexpr std::size_t count = 1024;
-  use("drop udp any any -> any any (content:\"evil\"; pcre:\"/^e[a-z]*l$/\"; sid:1;)\n", {}, 1 << 20,
-      BatchBudget(65'536));
-  std::vector<packet::Bytes> frames;
-  for (std::size_t f = 0; f < count; ++f) {
-    frames.push_back(PacketBuilder()
-                         .ipv4("10.0.0.1", "10.1.0.1")
-                         .udp(static_cast<std::uint16_t>(1000 + f), 53)
-                         .payload(test::bytes("evil"))
-                         .build());
-  }
-  const std::size_t first = transit(frames, begun);
-  EXPECT_LE(first, count / 2) << "of 16,384 ticks";
-  EXPECT_EQ(figure("inspect_left"), count - first);
-  EXPECT_EQ(figure("inspect_overloaded_frames"), count - first);
-  EXPECT_LE(transit(frames, begun + 1), count / 2) << "what the first burst has left";
-  EXPECT_EQ(transit(frames, begun + 2), 0U);
-  // Once the thread is not kept from its work in the midst of a candidate.
-  std::size_t later = 0;
-  for (std::uint64_t time = 1; later == 0 && time < 1'000; ++time) later = transit(frames, begun + time * long_after);
-  EXPECT_NE(later, 0U);
-}
-
 TEST_F(InspectLaneTest, what_confirming_took_is_told_of_the_whole_batch) {
   use(dear_rules(), {}, 1 << 20, BatchBudget(std::uint64_t{1} << 40));
   const packet::Bytes ordinary = PacketBuilder().ipv4("10.0.0.1", "10.1.0.1").udp(2, 5000).payload(100).build();
@@ -225,26 +180,6 @@ TEST_F(InspectLaneTest, a_late_batch_is_over_with_it) {
   lane_->finish();
   EXPECT_EQ(figure("inspect_alerts"), 1U);
   EXPECT_EQ(figure("inspect_left"), 0U);
-}
-
-// What a router leaves to the kernel is judged between batches: with a batch's time it would make the frames that wait
-// late.
-TEST_F(InspectLaneTest, a_frame_of_no_batch_has_a_small_part_of_a_batch_s_time) {
-  for (const auto& [most, left] : {std::pair{3U, 1U}, {64'000'000U, 0U}}) {
-    SCOPED_TRACE(most);
-    use("alert http any any -> any any (http.uri; content:\"/evil\"; sid:1;)\n", {}, 1 << 20, BatchBudget(most));
-    std::string uri = "GET /";
-    tcp(1000, 0, uri);
-    // Longer than what is searched whatever the time.
-    std::uint32_t at = static_cast<std::uint32_t>(uri.size());
-    const std::string more(1400, 'x');
-    for (int i = 0; i < 10; ++i, at += 1400) tcp(1000, at, more);
-    EXPECT_EQ(figure("inspect_left"), 0U);
-    tcp(1000, at, " HTTP/1.1\r\n\r\n");
-    EXPECT_EQ(figure("inspect_http_transactions"), 1U);
-    EXPECT_EQ(figure("inspect_left"), left);
-    EXPECT_EQ(figure("inspect_overloaded_frames"), left);
-  }
 }
 
 }  // namespace

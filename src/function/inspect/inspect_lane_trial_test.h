@@ -44,9 +44,10 @@ class InspectLaneTest : public testing::Test {
   void udp(unsigned source, std::uint16_t port, std::uint16_t from = 4000) {
     const packet::Bytes frame =
         PacketBuilder().ipv4("10.0.0." + std::to_string(source), "10.1.0.1").udp(from, port).payload(4).build();
-    lane_->judge_transit(test::view(frame), 0, ++tsc_);
-    lane_->judged_transit();
+    put(frame);
   }
+  // A frame that has just come, in a batch of its own.
+  void put(const packet::Bytes& frame, std::uint16_t rx_port = 0) { batch({frame}, rte_rdtsc(), 0, {}, rx_port); }
   static packet::Bytes segment(std::uint16_t port, bool up, std::uint8_t flags, std::uint32_t sequence,
                                const std::string& text) {
     PacketBuilder builder;
@@ -56,8 +57,7 @@ class InspectLaneTest : public testing::Test {
   // A segment of the client with so many bytes before it, and the handshake before the first.
   void tcp(std::uint16_t port, std::uint32_t at, const std::string& text) {
     const auto send = [&](bool up, std::uint8_t flags, std::uint32_t sequence, const std::string& payload) {
-      lane_->judge_transit(test::view(segment(port, up, flags, sequence, payload)), 0, ++tsc_);
-      lane_->judged_transit();
+      put(segment(port, up, flags, sequence, payload));
     };
     if (at == 0) {
       send(true, packet::tcp_syn, 100, "");
@@ -66,19 +66,10 @@ class InspectLaneTest : public testing::Test {
     }
     if (at != 0 || !text.empty()) send(true, packet::tcp_ack, 101 + at, text);
   }
-  // A receive burst of frames that the kernel is to forward, at `tsc`; how many of them are dropped.
-  std::size_t transit(const std::vector<packet::Bytes>& frames, std::uint64_t tsc) {
-    std::size_t dropped = 0;
-    for (const packet::Bytes& frame : frames) {
-      dropped += lane_->judge_transit(test::view(frame), 0, tsc).drop ? 1U : 0U;
-    }
-    lane_->judged_transit();
-    return dropped;
-  }
   // A batch that begins at `tsc`, and came so many ticks before; each frame is a receive burst of its own. What the
   // last one was judged.
   Judgement batch(const std::vector<packet::Bytes>& frames, std::uint64_t tsc, std::uint64_t age,
-                  const std::function<void()>& between = {}) {
+                  const std::function<void()>& between = {}, std::uint16_t rx_port = 0) {
     std::vector<std::uint64_t> address;
     std::vector<std::uint16_t> length;
     std::vector<rte_mbuf> mbuf(frames.size());
@@ -90,7 +81,7 @@ class InspectLaneTest : public testing::Test {
       length.push_back(static_cast<std::uint16_t>(frames[i].size()));
       mbufs.push_back(&mbuf[i]);
       if (stamp_) stamp_(mbuf[i]);
-      segments.push_back({i, 0, tsc - age, 0, 0});
+      segments.push_back({i, rx_port, tsc - age, 0, 0});
       batch.bytes += frames[i].size();
     }
     batch.frame = address.data();
@@ -125,7 +116,7 @@ class InspectLaneTest : public testing::Test {
   FrameClock clock_;
   std::unique_ptr<InspectLane> lane_;
   std::function<void(rte_mbuf&)> stamp_;  // of a batch's frames
-  std::uint64_t tsc_ = 0, ticket_ = 0;
+  std::uint64_t ticket_ = 0;
   flow::Milliseconds tcp_silence_ = 600'000;
 };
 

@@ -20,7 +20,7 @@ Number share(Number all, std::uint32_t threads) {
 
 }  // namespace
 
-InspectionSettings settings_of_thread(InspectionSettings settings, const engine::LanePlan& plan) {
+InspectionSettings settings_of_thread(InspectionSettings settings, const engine::Plan& plan) {
   flow::ConversationSettings& tables = settings.conversations;
   tables.flows.capacity = share(tables.flows.capacity, plan.threads);
   tables.extras = share(tables.extras, plan.threads);
@@ -29,12 +29,12 @@ InspectionSettings settings_of_thread(InspectionSettings settings, const engine:
   tables.stream_bytes = share(tables.stream_bytes, plan.threads);
   tables.http_bytes = share(tables.http_bytes, plan.threads);
   // Nothing can be kept from a receiver that gets it by another way.
-  tables.streams.drop_conflicts &= plan.forwards;
-  tables.streams.drop_without_room &= plan.forwards;
-  tables.drop_silent &= plan.forwards;
-  settings.drop_on_http_limit &= plan.forwards;
-  settings.drop_on_overload &= plan.forwards;
-  if (plan.forwards) {
+  tables.streams.drop_conflicts &= plan.sends;
+  tables.streams.drop_without_room &= plan.sends;
+  tables.drop_silent &= plan.sends;
+  settings.drop_on_http_limit &= plan.sends;
+  settings.drop_on_overload &= plan.sends;
+  if (plan.sends) {
     tables.flows.timeouts.tcp_established = tcp_silence;
     tables.flows.remembered = remembered;
   }
@@ -42,7 +42,7 @@ InspectionSettings settings_of_thread(InspectionSettings settings, const engine:
   return settings;
 }
 
-BatchBudget budget_of(std::chrono::nanoseconds budget, const engine::LanePlan& plan) {
+BatchBudget budget_of(std::chrono::nanoseconds budget, const engine::Plan& plan) {
   const auto ticks = [](std::chrono::nanoseconds time) {
     return static_cast<std::uint64_t>(static_cast<double>(time.count()) * static_cast<double>(rte_get_tsc_hz()) / 1e9);
   };

@@ -5,7 +5,7 @@
 #include <chrono>
 #include <string>
 
-#include "engine/stage.h"
+#include "engine/element.h"
 #include "function/inspect/batch_budget.h"
 #include "function/inspect/inspect.h"
 
@@ -13,9 +13,9 @@ namespace sluice::function {
 
 // Of tables and memory its share. Where nothing is forwarded nothing is dropped: who receives it gets it by another
 // way, and what is not looked at together is looked at by itself.
-InspectionSettings settings_of_thread(InspectionSettings settings, const engine::LanePlan& plan);
+InspectionSettings settings_of_thread(InspectionSettings settings, const engine::Plan& plan);
 // `budget`: the section's; 0: as much as keeps frames on time, and no limit for captures.
-BatchBudget budget_of(std::chrono::nanoseconds budget, const engine::LanePlan& plan);
+BatchBudget budget_of(std::chrono::nanoseconds budget, const engine::Plan& plan);
 // A line for each setting that only a start takes; empty: none differs.
 std::string fixed_settings(const InspectOptions& now, const InspectOptions& wanted);
 

@@ -11,21 +11,21 @@ TEST(InspectThread, DropsNothingThatNobodyForwards) {
   tables.streams.drop_conflicts = tables.streams.drop_without_room = tables.drop_silent = true;
   section.drop_on_overload = section.drop_on_http_limit = true;
   for (const bool forwards : {true, false}) {
-    const InspectionSettings settings = settings_of_thread(section, {.forwards = forwards});
+    const InspectionSettings settings = settings_of_thread(section, {.sends = forwards});
     EXPECT_EQ(settings.conversations.streams.drop_conflicts, forwards);
     EXPECT_EQ(settings.conversations.streams.drop_without_room, forwards);
     EXPECT_EQ(settings.conversations.drop_silent, forwards);
     EXPECT_EQ(settings.drop_on_overload, forwards);
     EXPECT_EQ(settings.drop_on_http_limit, forwards);
   }
-  const InspectionSettings none = settings_of_thread({}, {.forwards = true});
+  const InspectionSettings none = settings_of_thread({}, {.sends = true});
   EXPECT_FALSE(none.conversations.drop_silent || none.drop_on_overload) << "what is not asked for";
 }
 
 // Hosts send keep-alives after two hours.
 TEST(InspectThread, FollowsWhatIsForwardedForLonger) {
   const auto silence = [](bool forwards) {
-    return settings_of_thread({}, {.forwards = forwards}).conversations.flows.timeouts.tcp_established;
+    return settings_of_thread({}, {.sends = forwards}).conversations.flows.timeouts.tcp_established;
   };
   EXPECT_GT(silence(true), 2U * 3600 * 1000);
   EXPECT_EQ(silence(false), flow::FlowSettings().timeouts.tcp_established);

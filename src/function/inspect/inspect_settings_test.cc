@@ -13,10 +13,10 @@
 #include <vector>
 
 #include "../tests/support/captured_log.h"
-#include "engine/function.h"
+#include "engine/element.h"
 #include "engine/port_table.h"
-#include "engine/stage.h"
 #include "engine/tables.h"
+#include "engine/traits.h"
 
 namespace sluice::function {
 namespace {
@@ -28,7 +28,7 @@ using testing::IsEmpty;
 using testing::StartsWith;
 
 struct Made {
-  std::unique_ptr<engine::Stage> stage;
+  std::unique_ptr<engine::Element> element;
   std::vector<std::string> mistakes;
 };
 
@@ -38,9 +38,9 @@ Made make(const std::string& lines, const std::vector<engine::PortInfo>& ports =
   auto file = Settings::from_text("[inspect]\n" + lines, "a.toml", diagnostics);
   EXPECT_TRUE(file) << (file ? "" : file.error().message);
   Settings section = file->section("inspect");
-  auto stage = engine::find_function("inspect")->make_stage(section, engine::PortTable(ports));
+  auto element = engine::find_element("inspect")->make(section, engine::PortTable(ports));
   section.finish();
-  return {stage ? std::move(*stage) : nullptr, diagnostics.lines};
+  return {element ? std::move(*element) : nullptr, diagnostics.lines};
 }
 
 std::vector<std::string> mistakes_of_variables(const std::string& list) {
@@ -98,7 +98,7 @@ TEST_F(InspectSettings, AFileThatCannotBeReadIsSaidWithItsKey) {
   for (const auto& [path, why] : cases) {
     const Made made = make("rules = [\"" + path + "\"]\n");
     ASSERT_THAT(made.mistakes, IsEmpty());
-    const auto read = made.stage->tables()->read();
+    const auto read = made.element->trait<engine::Tables>()->read();
     ASSERT_FALSE(read);
     EXPECT_THAT(read.error().message, AllOf(StartsWith("[inspect] rules: "), HasSubstr(why)));
   }
@@ -108,14 +108,14 @@ TEST_F(InspectSettings, AFileThatCannotBeReadIsSaidWithItsKey) {
 TEST_F(InspectSettings, RulesMayBeAPatternOfFiles) {
   const Made made = make("rules = [\"" + (folder_ / "*.rules").string() + "\"]\n");
   ASSERT_THAT(made.mistakes, IsEmpty());
-  auto read = made.stage->tables()->read();
+  auto read = made.element->trait<engine::Tables>()->read();
   ASSERT_FALSE(read);
   EXPECT_EQ(read.error().message, "[inspect] rules: " + (folder_ / "*.rules").string() + ": no file matches");
   std::ofstream(folder_ / "b.rules") << "alert ip any any -> any any (msg:\"B\"; sid:2;)\n";
   std::ofstream(folder_ / "a.rules") << "alert ip any any -> any any (msg:\"A\"; sid:1; what:ever;)\n";
-  read = made.stage->tables()->read();
+  read = made.element->trait<engine::Tables>()->read();
   ASSERT_TRUE(read) << read.error().message;
-  EXPECT_THAT(made.stage->tables()->notes(),
+  EXPECT_THAT(made.element->trait<engine::Tables>()->notes(),
               ElementsAre(HasSubstr("1 rule of 2 does not load, such as " + (folder_ / "a.rules").string() + ":1")));
 }
 
@@ -163,13 +163,13 @@ TEST_F(InspectSettings, FilesOfAlertsAreNoFilesOfRules) {
                                         {"fast", "./lines", "lines"}}) {
     const Made made = with_rule(rule, lines + key + " = \"" + file(name) + "\"\n");
     ASSERT_THAT(made.mistakes, IsEmpty());
-    const auto ok = made.stage->tables()->read();
+    const auto ok = made.element->trait<engine::Tables>()->read();
     ASSERT_FALSE(ok) << name;
     EXPECT_EQ(ok.error().message, "[inspect] " + std::string(key) + ": it is a file that [inspect] reads, " +
                                       file(read) + ": name another one");
   }
   const Made made = with_rule(rule, lines + "eve = \"" + file("eve.json") + "\"\nfast = \"-\"\n");
-  EXPECT_TRUE(made.stage->tables()->read());
+  EXPECT_TRUE(made.element->trait<engine::Tables>()->read());
 }
 
 // A check and a reload read on behind a mistake, for more of them.
@@ -178,8 +178,8 @@ TEST_F(InspectSettings, WithoutRulesThereIsAMistakeAndNothingToRead) {
     const Made made = make(lines);
     ASSERT_FALSE(made.mistakes.empty()) << lines;
     EXPECT_THAT(made.mistakes.front(), HasSubstr("[inspect] rules")) << lines;
-    ASSERT_TRUE(made.stage) << lines;
-    EXPECT_TRUE(made.stage->tables()->read()) << lines;
+    ASSERT_TRUE(made.element) << lines;
+    EXPECT_TRUE(made.element->trait<engine::Tables>()->read()) << lines;
   }
 }
 
@@ -189,8 +189,8 @@ TEST_F(InspectSettings, AFileThatSaysNothingIsANote) {
   const std::string path = (folder_ / "a.rules").string();
   std::ofstream(path) << "alert udp any any -> any any (sid:1;)\n";
   const Made made = make("rules = [\"" + path + "\", \"" + empty + "\"]\n");
-  ASSERT_TRUE(made.stage->tables()->read());
-  EXPECT_THAT(made.stage->tables()->notes(),
+  ASSERT_TRUE(made.element->trait<engine::Tables>()->read());
+  EXPECT_THAT(made.element->trait<engine::Tables>()->notes(),
               ElementsAre("inspect: " + empty + " has no line but empty ones and comments"));
 }
 
@@ -198,16 +198,16 @@ TEST_F(InspectSettings, RulesThatWaitInVainAreNotes) {
   const Made made = with_rule(
       "alert udp any any -> any any (flowbits:isset,a; sid:1;)\nalert udp any any -> any any (flowbits:isset,b; "
       "sid:2;)");
-  ASSERT_TRUE(made.stage->tables()->read());
+  ASSERT_TRUE(made.element->trait<engine::Tables>()->read());
   EXPECT_THAT(
-      made.stage->tables()->notes(),
+      made.element->trait<engine::Tables>()->notes(),
       ElementsAre("inspect: 2 rules wait for flowbits that no rule sets, such as " + (folder_ / "a.rules").string() +
                   ":1: flowbits: no rule sets 'a'; 'sluice rules --list' names each"));
 }
 
 TEST_F(InspectSettings, WithoutARuleThatLoadsNothingBegins) {
   const Made none = with_rule("alert udp any any -> $NOBODY any (msg:\"a\"; sid:1;)\n");
-  const auto read = none.stage->tables()->read();
+  const auto read = none.element->trait<engine::Tables>()->read();
   ASSERT_FALSE(read);
   EXPECT_THAT(read.error().message, AllOf(HasSubstr("none of 1 rule loads, such as "), HasSubstr("NOBODY")));
 }
@@ -216,7 +216,7 @@ TEST_F(InspectSettings, MoreMemoryThanThereIsIsRefusedAtTheStart) {
   for (const char* line : {"stream_memory = \"1T\"\n", "http = 250_000_000\n"}) {
     const Made much = with_rule("alert udp any any -> any any (msg:\"a\"; sid:1;)\n", line);
     ASSERT_THAT(much.mistakes, IsEmpty());
-    const auto prepared = much.stage->prepare({});
+    const auto prepared = much.element->prepare({});
     ASSERT_FALSE(prepared) << line;
     EXPECT_THAT(
         prepared.error().message,
@@ -258,9 +258,9 @@ TEST_F(InspectSettings, LinesThatKeepAlertsBackAreReadWithTheRulesAndFromAFileOf
   const auto notes = [&](const std::string& inline_lines, const std::string& text) {
     std::ofstream(lines) << text;
     const Made made = with_rule(rule + inline_lines, setting);
-    const auto read = made.stage->tables()->read();
+    const auto read = made.element->trait<engine::Tables>()->read();
     EXPECT_TRUE(read) << (read ? "" : read.error().message);
-    return made.stage->tables()->notes();
+    return made.element->trait<engine::Tables>()->notes();
   };
   EXPECT_THAT(notes("suppress gen_id 1, sig_id 1\n", "# a comment\n\nsuppress gen_id 0, sig_id 0\n"), IsEmpty());
   EXPECT_THAT(notes("", "suppress gen_id 1, sig_id 7\nsuppress gen_id 1, sig_id 1\n"),
@@ -282,8 +282,8 @@ TEST_F(InspectSettings, WhatLanesCountByThemselvesIsANote) {
     std::vector<engine::PortInfo> ports(2);
     for (engine::PortInfo& port : ports) port.lanes = lanes;
     const Made made = make("rules = [\"" + path + "\"]\n", ports);
-    EXPECT_TRUE(made.stage->tables()->read());
-    return made.stage->tables()->notes();
+    EXPECT_TRUE(made.element->trait<engine::Tables>()->read());
+    return made.element->trait<engine::Tables>()->notes();
   };
   const auto rule = [](const std::string& action, const std::string& rate, int sid) {
     return action + " tcp any any -> any any (content:\"x\"; " + rate + "; sid:" + std::to_string(sid) + ";)\n";
@@ -334,7 +334,7 @@ TEST_F(InspectSettings, AFileOfLinesThatCannotBeReadIsRefusedWithThePlace) {
   const std::string place = "[inspect] threshold_file: " + lines;
   const auto fault = [&](const std::string& file) {
     const Made made = with_rule(rule, "threshold_file = \"" + file + "\"\n");
-    const auto read = made.stage->tables()->read();
+    const auto read = made.element->trait<engine::Tables>()->read();
     EXPECT_FALSE(read);
     return read ? "" : read.error().message;
   };
@@ -351,19 +351,19 @@ TEST_F(InspectSettings, RulesThatAreCommentedOutAreReadWhenAsked) {
   const std::string good = "# alert udp any any -> any any (msg:\"a\"; content:\"x\"; sid:1;)\n";
   const std::string bad = "# alert udp any any -> any any (msg:\"a\"; contents:\"x\"; sid:2;)\n";
   const Made none = with_rule(good + bad);
-  const auto refused = none.stage->tables()->read();
+  const auto refused = none.element->trait<engine::Tables>()->read();
   ASSERT_FALSE(refused);
   EXPECT_THAT(refused.error().message,
               AllOf(HasSubstr("there is no rule in "), HasSubstr(" but 2 that are commented out: leave")));
   const Made without = with_rule(good + bad + "alert udp any any -> any any (msg:\"b\"; content:\"y\"; sid:3;)\n");
-  ASSERT_TRUE(without.stage->tables()->read());
-  EXPECT_THAT(without.stage->tables()->notes(), IsEmpty());
+  ASSERT_TRUE(without.element->trait<engine::Tables>()->read());
+  EXPECT_THAT(without.element->trait<engine::Tables>()->notes(), IsEmpty());
   const Made with = with_rule(good + bad, "commented_out = true\n");
-  ASSERT_TRUE(with.stage->tables()->read());
-  EXPECT_THAT(with.stage->tables()->notes(), ElementsAre(HasSubstr("1 rule of 2 does not load")));
-  ASSERT_TRUE(without.stage->prepare({}));
-  EXPECT_EQ(without.stage->reload(*with.stage)->text, "1 rule inspects, 1 other does not load");
-  without.stage->stopped();
+  ASSERT_TRUE(with.element->trait<engine::Tables>()->read());
+  EXPECT_THAT(with.element->trait<engine::Tables>()->notes(), ElementsAre(HasSubstr("1 rule of 2 does not load")));
+  ASSERT_TRUE(without.element->prepare({}));
+  EXPECT_EQ(without.element->reload(*with.element)->text, "1 rule inspects, 1 other does not load");
+  without.element->trait<engine::Output>()->stopped();
 }
 
 TEST_F(InspectSettings, StrictRefusesFilesWithARuleThatDoesNotLoad) {
@@ -390,11 +390,11 @@ TEST_F(InspectSettings, StrictRefusesFilesWithARuleThatDoesNotLoad) {
   for (const auto& [rules, parts] : cases) {
     for (const char* off : {"", "strict = false\n"}) {
       const Made lenient = with_rule(rules, off);
-      EXPECT_EQ(lenient.stage->tables()->read().has_value(), rules.starts_with(good)) << rules;
+      EXPECT_EQ(lenient.element->trait<engine::Tables>()->read().has_value(), rules.starts_with(good)) << rules;
     }
     const Made strict = with_rule(rules, "strict = true\n");
     ASSERT_THAT(strict.mistakes, IsEmpty());
-    const auto read = strict.stage->tables()->read();
+    const auto read = strict.element->trait<engine::Tables>()->read();
     EXPECT_EQ(read.has_value(), parts.empty()) << rules;
     for (const std::string& part : parts) EXPECT_THAT(read.error().message, HasSubstr(part));
   }
@@ -403,25 +403,25 @@ TEST_F(InspectSettings, StrictRefusesFilesWithARuleThatDoesNotLoad) {
 TEST_F(InspectSettings, AReloadThatStrictRefusesLeavesTheOldRules) {
   const std::string good = "alert udp any any -> any any (msg:\"a\"; content:\"x\"; sid:1;)";
   const Made running = with_rule(good);
-  ASSERT_TRUE(running.stage->prepare({}));
+  ASSERT_TRUE(running.element->prepare({}));
   const auto rules_in_force = [&] {
-    for (const engine::Figure& figure : running.stage->figures()) {
+    for (const engine::Figure& figure : running.element->trait<engine::Metrics>()->figures()) {
       if (figure.name == "inspect_rules") return figure.value;
     }
     return std::uint64_t{0};
   };
   const std::string more =
       good + "\nalert udp any any -> any any (sid:2;)\nalert udp any any -> any any (what; sid:3;)";
-  const auto refused = running.stage->reload(*with_rule(more, "strict = true\n").stage);
+  const auto refused = running.element->reload(*with_rule(more, "strict = true\n").element);
   ASSERT_FALSE(refused);
   EXPECT_THAT(refused.error().message, StartsWith("[inspect] strict: 1 rule of 3 does not load: "));
   EXPECT_EQ(rules_in_force(), 1U);
   // A reload takes the setting, too.
-  const auto taken = running.stage->reload(*with_rule(more).stage);
+  const auto taken = running.element->reload(*with_rule(more).element);
   ASSERT_TRUE(taken);
   taken->commit();
   EXPECT_EQ(rules_in_force(), 2U);
-  running.stage->stopped();
+  running.element->trait<engine::Output>()->stopped();
 }
 
 // A download that broke off leaves a file that can be read.
@@ -434,7 +434,7 @@ TEST_F(InspectSettings, FewerThanHalfOfTheRulesAfterAReloadIsSaid) {
     return text;
   };
   const Made running = with_rule(rules(9));
-  ASSERT_TRUE(running.stage->prepare({}));
+  ASSERT_TRUE(running.element->prepare({}));
   test::CapturedLog log;
   const std::string why = " before: was a file cut off, or not written whole yet?\n";
   const std::pair<int, std::string> cases[] = {
@@ -442,13 +442,13 @@ TEST_F(InspectSettings, FewerThanHalfOfTheRulesAfterAReloadIsSaid) {
       {1, ""}, {9, ""}, {1, "warning reload: inspect: 1 rule is in force, and 9 were" + why},
   };
   for (const auto& [count, said] : cases) {
-    const auto change = running.stage->reload(*with_rule(rules(count)).stage);
+    const auto change = running.element->reload(*with_rule(rules(count)).element);
     ASSERT_TRUE(change);
     EXPECT_EQ(log.take(), "") << "another part of the chain may refuse still";
     change->commit();
     EXPECT_EQ(log.take(), said) << count;
   }
-  running.stage->stopped();
+  running.element->trait<engine::Output>()->stopped();
 }
 
 TEST_F(InspectSettings, HowFarTheRulesAreIsToldAndTheyMayBeStopped) {
@@ -459,15 +459,16 @@ TEST_F(InspectSettings, HowFarTheRulesAreIsToldAndTheyMayBeStopped) {
         "alert udp any any -> any any (content:\"one\"; sid:1;)\nalert udp any any -> any any (content:\"two\"; "
         "sid:2;)");
     std::vector<Step> told;
-    made.stage->tables()->watch_loading([&](std::string_view what, std::size_t done, std::size_t total) {
-      told.emplace_back(what, done, total);
-      return told.size() < end;
-    });
-    const auto prepared = made.stage->prepare({});
+    made.element->trait<engine::Tables>()->watch_loading(
+        [&](std::string_view what, std::size_t done, std::size_t total) {
+          told.emplace_back(what, done, total);
+          return told.size() < end;
+        });
+    const auto prepared = made.element->prepare({});
     EXPECT_THAT(told, testing::ElementsAreArray(steps.data(), std::min(end, steps.size())));
     ASSERT_EQ(prepared.has_value(), end > steps.size());
     if (prepared) {
-      made.stage->stopped();
+      made.element->trait<engine::Output>()->stopped();
     } else {
       EXPECT_THAT(prepared.error().message, StartsWith("interrupted while rules were "));
     }
@@ -479,13 +480,13 @@ TEST_F(InspectSettings, VariablesStandBeforeThoseOfTheFiles) {
       "ipvar HOME_NET 10.0.0.0/8\nvar HOME_NET any\n"
       "alert udp $HOME_NET any -> any any (msg:\"a\"; content:\"x\"; sid:1;)";
   const Made with = with_rule(file, "variables = [\"HOME_NET=192.0.2.0/24\"]\n");
-  ASSERT_TRUE(with.stage->tables()->read());
-  EXPECT_THAT(with.stage->tables()->notes(),
+  ASSERT_TRUE(with.element->trait<engine::Tables>()->read());
+  EXPECT_THAT(with.element->trait<engine::Tables>()->notes(),
               ElementsAre("inspect: [inspect] variables stands before 2 lines of the rules' files, such as " +
                           (folder_ / "a.rules:1").string() + ", which sets HOME_NET"));
   const Made other = with_rule(file, "variables = [\"HTTP_PORTS=8080\", \"HOME_NETS=10.0.0.0/8\"]\n");
-  ASSERT_TRUE(other.stage->tables()->read());
-  EXPECT_THAT(other.stage->tables()->notes(),
+  ASSERT_TRUE(other.element->trait<engine::Tables>()->read());
+  EXPECT_THAT(other.element->trait<engine::Tables>()->notes(),
               ElementsAre("inspect: variable HOME_NETS is set but no rule uses it; did you mean \"HOME_NET\"?",
                           "inspect: variable HTTP_PORTS is set but no rule uses it"));
 }
@@ -493,9 +494,9 @@ TEST_F(InspectSettings, VariablesStandBeforeThoseOfTheFiles) {
 TEST_F(InspectSettings, WhatOnlyAStartTakesIsRefusedByAReload) {
   const std::string rule = "alert udp any any -> any any (msg:\"a\"; content:\"x\"; sid:1;)";
   const Made running = with_rule(rule);
-  ASSERT_TRUE(running.stage->prepare({}));
+  ASSERT_TRUE(running.element->prepare({}));
   const Made same = with_rule(rule, "variables = [\"HOME_NET=10.0.0.0/8\"]\n");
-  EXPECT_TRUE(running.stage->reload(*same.stage));
+  EXPECT_TRUE(running.element->reload(*same.element));
   for (const char* line : {"flows = 1000",
                            "streams = 1000",
                            "http = 1000",
@@ -524,11 +525,11 @@ TEST_F(InspectSettings, WhatOnlyAStartTakesIsRefusedByAReload) {
                            "stats_interval = 3"}) {
     const Made other = with_rule(rule, std::string(line) + "\n");
     const std::string key = std::string(line).substr(0, std::string(line).find(' '));
-    const auto change = running.stage->reload(*other.stage);
+    const auto change = running.element->reload(*other.element);
     ASSERT_FALSE(change) << line;
     EXPECT_THAT(change.error().message, HasSubstr("[inspect] " + key + " cannot change while it runs")) << line;
   }
-  running.stage->stopped();
+  running.element->trait<engine::Output>()->stopped();
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// The stage in a chain, with an engine: what goes through a bridge, what does not, and what is written about it, on
+// The element in a chain, with an engine: what goes through a bridge, what does not, and what is written about it, on
 // every device.
 #include "function/inspect/inspect.h"
 
@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "../tests/support/gpu.h"
+#include "engine/emitter.h"
 #include "function/acl/acl_trial_test.h"
 #include "function/inspect/with_policy_test.h"
 #include "function/passive/passive.h"
@@ -38,8 +39,8 @@ class InspectFiles : public testing::Test {
   std::string path(const std::string& name) const { return (folder_ / name).string(); }
   void write(const std::string& name, const std::string& text) const { std::ofstream(path(name)) << text; }
 
-  std::unique_ptr<engine::Stage> stage(const std::string& rules, const std::string& more = "",
-                                       const engine::PortTable& ports = engine::PortTable()) {
+  std::unique_ptr<engine::Element> element(const std::string& rules, const std::string& more = "",
+                                           const engine::PortTable& ports = engine::PortTable()) {
     write("test.rules", rules);
     Diagnostics diagnostics;
     const std::string text = "[inspect]\nrules = [\"" + path("test.rules") +
@@ -48,10 +49,10 @@ class InspectFiles : public testing::Test {
     auto file = Settings::from_text(text, "a.toml", diagnostics);
     EXPECT_TRUE(file) << (file ? "" : file.error().message);
     Settings section = file->section("inspect");
-    auto stage = engine::find_function("inspect")->make_stage(section, ports);
+    auto element = engine::find_element("inspect")->make(section, ports);
     section.finish();
     EXPECT_EQ(diagnostics.lines, std::vector<std::string>());
-    return stage ? std::move(*stage) : nullptr;
+    return element ? std::move(*element) : nullptr;
   }
 
   std::vector<nlohmann::json> events(const std::string& type) const {
@@ -72,7 +73,7 @@ class InspectFiles : public testing::Test {
   std::filesystem::path folder_;
 };
 
-class InspectStage : public InspectFiles, public testing::WithParamInterface<std::string> {};
+class InspectElement : public InspectFiles, public testing::WithParamInterface<std::string> {};
 
 Bytes text_of(const std::string& text) {
   return {text.begin(), text.end()};
@@ -100,27 +101,36 @@ class Conversation {
   std::uint32_t sequence_[2] = {1000, 5000};
 };
 
-// A batch of one frame that came 10 ms ago, and its area.
+// A batch of one frame that came 10 ms ago, with the element's area.
 class OneFrame {
  public:
   // `gpu`: whose memory it is in, null: the heap's.
   OneFrame(device::Gpu* gpu, const Bytes& bytes, std::uint64_t ticket)
       : made_(gpu, shape_of(bytes)),
         on_gpu_(gpu == nullptr ? nullptr : static_cast<std::byte*>(gpu->allocate_host(area_bytes).value())) {
-    std::memcpy(reinterpret_cast<void*>(batch().frame[0]), bytes.data(), bytes.size());
-    segment_.rx_tsc = now - rte_get_tsc_hz() / 100;
+    std::memcpy(batch().data(0), bytes.data(), bytes.size());
+    segment_.rx_tsc = rte_rdtsc() - rte_get_tsc_hz() / 100;
     batch().segment = &segment_;
     batch().segments = batch().segment_capacity = 1;
     batch().mbuf = mbufs_;
+    batch().row = &row_;
+    batch().area[0] = on_gpu_ != nullptr ? on_gpu_ : area_;
     batch().ticket = ticket;
   }
   OneFrame(const OneFrame&) = delete;
 
   engine::Batch& batch() { return made_.batch(); }
-  std::byte* area() { return on_gpu_ != nullptr ? on_gpu_ : area_; }
+  // That lane's, by that port.
+  void comes_by(std::uint32_t lane, std::uint16_t port) {
+    batch().lane = lane;
+    segment_.rx_port = row_.port = port;
+  }
+  // As which it is dropped; no_reason: it goes on.
+  packet::Reason reason() const { return row_.fate == engine::Fate::dropped ? row_.reason : packet::no_reason; }
+  engine::Fate fate() const { return row_.fate; }
 
   static constexpr std::size_t area_bytes = 1024;
-  const std::uint64_t now = rte_rdtsc();
+  static constexpr engine::Span all{0, 1};
 
  private:
   static BatchShape shape_of(const Bytes& bytes) {
@@ -134,8 +144,19 @@ class OneFrame {
   std::byte* const on_gpu_;
   alignas(64) std::byte area_[area_bytes];
   engine::Segment segment_{};
+  engine::Row row_;
   rte_mbuf mbuf_{};
   rte_mbuf* mbufs_[1] = {&mbuf_};
+};
+
+// For rows that are sent nowhere.
+class NoPorts {
+ public:
+  engine::Emitter& out() { return out_; }
+
+ private:
+  engine::LaneCounters counters_;
+  engine::Emitter out_{{}, 0, counters_, nullptr};
 };
 
 // Without an engine: batches of one frame, searched by a core, 10 ms after it came.
@@ -143,19 +164,32 @@ class InspectPlan : public InspectFiles {
  protected:
   packet::Reason judge_late(Inspect& inspect, const Bytes& bytes) {
     OneFrame frame(nullptr, bytes, ++ticket_);
-    EXPECT_LE(inspect.bytes_per_frame(), OneFrame::area_bytes);
-    inspect.describe(frame.batch(), frame.area(), 0);
-    inspect.compute(frame.batch(), frame.area(), 0, 1);
-    const packet::Reason reason = inspect.judge(frame.batch(), frame.area(), 0, frame.now);
-    inspect.judged(frame.batch(), frame.area());
+    return judge(inspect, frame);
+  }
+  // The same of a frame that the kernel is to forward, of that lane and port.
+  packet::Reason judge_for_host(Inspect& inspect, const Bytes& bytes, std::uint32_t lane, std::uint16_t port) {
+    OneFrame frame(nullptr, bytes, ++ticket_);
+    frame.comes_by(lane, port);
+    frame.batch().to_host(0);
+    const packet::Reason reason = judge(inspect, frame);
+    EXPECT_EQ(frame.fate(), reason == packet::no_reason ? engine::Fate::to_host : engine::Fate::dropped);
     return reason;
   }
+  NoPorts none_;
 
  private:
+  packet::Reason judge(Inspect& inspect, OneFrame& frame) {
+    EXPECT_LE(inspect.shape().bytes_per_frame, OneFrame::area_bytes);
+    inspect.classify(frame.batch(), OneFrame::all);
+    inspect.compute(frame.batch(), OneFrame::all);
+    inspect.apply(frame.batch(), OneFrame::all, none_.out());
+    return frame.reason();
+  }
+
   std::uint64_t ticket_ = 0;
 };
 
-TEST_P(InspectStage, drops_what_rules_say_and_tells_of_it) {
+TEST_P(InspectElement, drops_what_rules_say_and_tells_of_it) {
   AclTrial trial(GetParam());
   Conversation web;
   std::vector<Bytes> frames = web.handshake();
@@ -167,8 +201,8 @@ TEST_P(InspectStage, drops_what_rules_say_and_tells_of_it) {
   frames.push_back(udp("a name"));
   frames.push_back(udp("a very bad name"));
   auto outcome =
-      trial.run(frames, stage("drop tcp any any -> any 80 (msg:\"evil\"; content:\"/evil\"; http_uri; sid:1;)\n"
-                              "alert udp any any -> any 53 (msg:\"bad\"; content:\"very bad\"; sid:2;)\n"));
+      trial.run(frames, element("drop tcp any any -> any 80 (msg:\"evil\"; content:\"/evil\"; http_uri; sid:1;)\n"
+                                "alert udp any any -> any 53 (msg:\"bad\"; content:\"very bad\"; sid:2;)\n"));
   const std::vector<Bytes> passed = {frames[0], frames[1], frames[2], frames[3],
                                      frames[4], frames[5], frames[8], frames[9]};
   EXPECT_EQ(outcome.sent, passed);
@@ -185,10 +219,10 @@ TEST_P(InspectStage, drops_what_rules_say_and_tells_of_it) {
   EXPECT_EQ(events("alert")[1]["alert"]["action"], "allowed");
 }
 
-TEST_P(InspectStage, rejects_with_an_answer_to_the_sender) {
+TEST_P(InspectElement, rejects_with_an_answer_to_the_sender) {
   AclTrial trial(GetParam());
   const std::vector<Bytes> frames = {udp("an evil name")};
-  auto outcome = trial.run(frames, stage("reject udp any any -> any 53 (content:\"evil\"; sid:1;)\n"));
+  auto outcome = trial.run(frames, element("reject udp any any -> any 53 (content:\"evil\"; sid:1;)\n"));
   EXPECT_THAT(outcome.sent, IsEmpty());
   EXPECT_EQ(outcome.stats.answers[inspect_rejected], 1U);
   EXPECT_EQ(outcome.stats.drops[inspect_rejected], 0U);
@@ -210,7 +244,7 @@ std::vector<Reset> resets_in(const std::vector<Bytes>& frames) {
   return all;
 }
 
-TEST_P(InspectStage, rejects_to_the_ends_that_the_rule_names) {
+TEST_P(InspectElement, rejects_to_the_ends_that_the_rule_names) {
   const Reset client{"10.0.0.1", 5001}, server{"10.0.0.2", 1001};
   const struct {
     const char* action;
@@ -226,7 +260,7 @@ TEST_P(InspectStage, rejects_to_the_ends_that_the_rule_names) {
     frames.push_back(web.segment(true, ack | push, "GET /evil HTTP/1.1\r\n\r\n"));
     frames.push_back(web.segment(true, ack | push, "GET /more HTTP/1.1\r\n\r\n"));
     auto outcome =
-        trial.run(frames, stage(std::string(one.action) + " tcp any any -> any 80 (content:\"/evil\"; sid:1;)\n"));
+        trial.run(frames, element(std::string(one.action) + " tcp any any -> any 80 (content:\"/evil\"; sid:1;)\n"));
     EXPECT_EQ(resets_in(outcome.back), one.back) << one.action;
     EXPECT_EQ(resets_in(outcome.sent), one.onward) << one.action;
     EXPECT_EQ(outcome.sent.size(), 3 + one.onward.size()) << one.action;
@@ -238,51 +272,52 @@ TEST_P(InspectStage, rejects_to_the_ends_that_the_rule_names) {
   }
 }
 
-TEST_P(InspectStage, rejects_what_is_no_tcp_to_its_sender_only) {
+TEST_P(InspectElement, rejects_what_is_no_tcp_to_its_sender_only) {
   for (const auto& [action, answers] : {std::pair{"rejectboth", 1U}, std::pair{"rejectdst", 0U}}) {
     AclTrial trial(GetParam());
     auto outcome = trial.run({udp("an evil name")},
-                             stage(std::string(action) + " udp any any -> any 53 (content:\"evil\"; sid:1;)\n"));
+                             element(std::string(action) + " udp any any -> any 53 (content:\"evil\"; sid:1;)\n"));
     EXPECT_THAT(outcome.sent, IsEmpty()) << action;
     EXPECT_EQ(outcome.stats.answers[inspect_rejected], answers) << action;
     EXPECT_EQ(outcome.stats.drops[inspect_rejected], 1 - answers) << action;
   }
 }
 
-TEST_P(InspectStage, where_nothing_is_forwarded_both_ends_are_told_out_of_the_one_port) {
+TEST_P(InspectElement, where_nothing_is_forwarded_both_ends_are_told_out_of_the_one_port) {
   AclTrial trial(GetParam());
   Conversation web;
   std::vector<Bytes> frames = web.handshake();
   frames.push_back(web.segment(true, ack | push, "GET /evil HTTP/1.1\r\n\r\n"));
   auto outcome = trial.run(frames, [&](const engine::PortTable&) {
-    std::vector<std::unique_ptr<engine::Stage>> stages;
-    stages.push_back(stage("rejectboth tcp any any -> any 80 (content:\"/evil\"; sid:1;)\n"));
-    return std::make_unique<Chain>(std::move(stages), std::make_unique<Passive>());
+    std::vector<std::unique_ptr<engine::Element>> elements;
+    elements.push_back(element("rejectboth tcp any any -> any 80 (content:\"/evil\"; sid:1;)\n"));
+    elements.push_back(std::make_unique<Passive>());
+    return std::make_unique<engine::Pipeline>(std::move(elements));
   });
   EXPECT_EQ(resets_in(outcome.back), (std::vector<Reset>{{"10.0.0.1", 5001}, {"10.0.0.2", 1001}}));
   EXPECT_THAT(outcome.sent, IsEmpty());
   EXPECT_EQ(outcome.stats.answers[inspect_rejected], 2U);
 }
 
-TEST_P(InspectStage, drops_without_an_alert) {
+TEST_P(InspectElement, drops_without_an_alert) {
   AclTrial trial(GetParam());
   auto outcome = trial.run({udp("an evil name"), udp("a name")},
-                           stage("sdrop udp any any -> any 53 (content:\"evil\"; sid:1;)\n"));
+                           element("sdrop udp any any -> any 53 (content:\"evil\"; sid:1;)\n"));
   EXPECT_EQ(outcome.sent, std::vector<Bytes>{udp("a name")});
   EXPECT_EQ(outcome.stats.drops[inspect_dropped], 1U);
   EXPECT_THAT(sids(), IsEmpty());
   EXPECT_EQ(outcome.figures["inspect_alerts"], 0U);
 }
 
-TEST_P(InspectStage, lines_of_a_file_keep_alerts_back_and_drops_go_on) {
+TEST_P(InspectElement, lines_of_a_file_keep_alerts_back_and_drops_go_on) {
   write("threshold.config",
         "suppress gen_id 1, sig_id 1, track by_src, ip 10.0.0.0/8\n"
         "event_filter gen_id 1, sig_id 2, type limit, track by_src, count 1, seconds 60\n");
   AclTrial trial(GetParam());
   auto outcome = trial.run({udp("an evil name"), udp("a bad name"), udp("a bad name"), udp("a name")},
-                           stage("drop udp any any -> any 53 (content:\"evil\"; sid:1;)\n"
-                                 "drop udp any any -> any 53 (content:\"bad\"; sid:2;)\n",
-                                 "threshold_file = \"" + path("threshold.config") + "\"\n"));
+                           element("drop udp any any -> any 53 (content:\"evil\"; sid:1;)\n"
+                                   "drop udp any any -> any 53 (content:\"bad\"; sid:2;)\n",
+                                   "threshold_file = \"" + path("threshold.config") + "\"\n"));
   EXPECT_EQ(outcome.sent, std::vector<Bytes>{udp("a name")});
   EXPECT_EQ(outcome.stats.drops[inspect_dropped], 3U);
   EXPECT_THAT(sids(), ElementsAre(2U));
@@ -291,7 +326,7 @@ TEST_P(InspectStage, lines_of_a_file_keep_alerts_back_and_drops_go_on) {
 }
 
 // A limit that the settings lower is the one that counts: what is behind it is not seen.
-TEST_P(InspectStage, streams_and_http_are_looked_into_as_far_as_the_settings_say) {
+TEST_P(InspectElement, streams_and_http_are_looked_into_as_far_as_the_settings_say) {
   const std::string body(3000, 'a');
   const std::string request = "POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: 3004\r\n\r\n" + body + "evil";
   const std::string response = "HTTP/1.1 200 OK\r\nContent-Length: 3004\r\n\r\n" + body + "evil";
@@ -315,22 +350,22 @@ TEST_P(InspectStage, streams_and_http_are_looked_into_as_far_as_the_settings_say
     }
     trial.run(
         frames,
-        stage("alert http any any -> any any (http.request_body; content:\"evil\"; sid:1;)\n"
-              "alert http any any -> any any (http.response_body; content:\"evil\"; sid:2;)\n"
-              "alert tcp any any -> any 80 (content:\"Content-Length\"; content:\"aaaa\"; distance:1000; sid:3;)\n",
-              std::string(one.line) + "\n"));
+        element("alert http any any -> any any (http.request_body; content:\"evil\"; sid:1;)\n"
+                "alert http any any -> any any (http.response_body; content:\"evil\"; sid:2;)\n"
+                "alert tcp any any -> any 80 (content:\"Content-Length\"; content:\"aaaa\"; distance:1000; sid:3;)\n",
+                std::string(one.line) + "\n"));
     auto found = sids();
     std::ranges::sort(found);
     EXPECT_EQ(found, one.sids) << one.line;
   }
 }
 
-TEST_P(InspectStage, the_policy_decides_when_the_time_for_confirming_is_used_up) {
+TEST_P(InspectElement, the_policy_decides_when_the_time_for_confirming_is_used_up) {
   for (const std::string policy : {"pass", "drop"}) {
     AclTrial trial(GetParam());
     const std::vector<Bytes> frames = {udp("an evil name"), udp("a name")};
-    auto outcome = trial.run(frames, stage("drop udp any any -> any 53 (content:\"evil\"; sid:1;)\n",
-                                           "budget = \"1ns\"\non_overload = \"" + policy + "\"\n"));
+    auto outcome = trial.run(frames, element("drop udp any any -> any 53 (content:\"evil\"; sid:1;)\n",
+                                             "budget = \"1ns\"\non_overload = \"" + policy + "\"\n"));
     EXPECT_EQ(outcome.sent.size(), policy == "pass" ? 2U : 1U);
     EXPECT_EQ(outcome.stats.drops[inspect_overload], policy == "pass" ? 0U : 1U);
     const auto drops = events("drop");
@@ -340,14 +375,14 @@ TEST_P(InspectStage, the_policy_decides_when_the_time_for_confirming_is_used_up)
 }
 
 // Whatever else is left over: in the counters as in the events.
-TEST_P(InspectStage, a_rule_that_drops_is_the_reason) {
+TEST_P(InspectElement, a_rule_that_drops_is_the_reason) {
   std::size_t told = 0;
   for (const std::string policy : {"pass", "drop"}) {
     AclTrial trial(GetParam());
     const std::vector<Bytes> frames = {udp("an evil name")};
-    const auto outcome = trial.run(frames, stage("drop udp any any -> any 53 (content:\"evil\"; sid:1;)\n"
-                                                 "alert udp any any -> any 53 (content:\"name\"; sid:2;)\n",
-                                                 "candidates = 1\non_overload = \"" + policy + "\"\n"));
+    const auto outcome = trial.run(frames, element("drop udp any any -> any 53 (content:\"evil\"; sid:1;)\n"
+                                                   "alert udp any any -> any 53 (content:\"name\"; sid:2;)\n",
+                                                   "candidates = 1\non_overload = \"" + policy + "\"\n"));
     EXPECT_TRUE(outcome.sent.empty()) << policy;
     EXPECT_EQ(outcome.stats.drops[inspect_dropped], 1U) << policy;
     EXPECT_EQ(outcome.stats.drops[inspect_overload], 0U) << policy;
@@ -357,11 +392,11 @@ TEST_P(InspectStage, a_rule_that_drops_is_the_reason) {
   }
 }
 
-TEST_P(InspectStage, counts_add_up_and_lanes_take_other_rules) {
+TEST_P(InspectElement, counts_add_up_and_lanes_take_other_rules) {
   AclTrial trial(GetParam());
   // However slow the machine: nothing is left.
   const std::string budget = "budget = \"1s\"\n";
-  auto first = stage("alert udp any any -> any 53 (content:\"evil\"; sid:1;)\n", budget);
+  auto first = element("alert udp any any -> any 53 (content:\"evil\"; sid:1;)\n", budget);
   Inspect* const inspect = static_cast<Inspect*>(first.get());
   auto engine = trial.start({udp("an evil name"), udp("a name")}, std::move(first), true);
   ASSERT_NE(engine, nullptr);
@@ -381,7 +416,7 @@ TEST_P(InspectStage, counts_add_up_and_lanes_take_other_rules) {
     return false;
   };
   EXPECT_TRUE(wait([&] { return value("inspect_alerts") > 100; }));
-  auto fresh = stage("drop udp any any -> any 53 (content:\"name\"; sid:7;)\n", budget);
+  auto fresh = element("drop udp any any -> any 53 (content:\"name\"; sid:7;)\n", budget);
   auto change = inspect->reload(*fresh);
   ASSERT_TRUE(change) << change.error().message;
   EXPECT_EQ(change->text, "1 rule inspects");
@@ -403,16 +438,16 @@ TEST_P(InspectStage, counts_add_up_and_lanes_take_other_rules) {
 }
 
 // Nothing comes any more: lanes take other rules all the same, and a reload does not wait for frames.
-TEST_P(InspectStage, idle_lanes_take_other_rules) {
+TEST_P(InspectElement, idle_lanes_take_other_rules) {
   AclTrial trial(GetParam());
-  auto first = stage("alert udp any any -> any 53 (content:\"evil\"; sid:1;)\n");
+  auto first = element("alert udp any any -> any 53 (content:\"evil\"; sid:1;)\n");
   Inspect* const inspect = static_cast<Inspect*>(first.get());
   auto engine = trial.start({udp("a name")}, std::move(first));
   ASSERT_NE(engine, nullptr);
   auto shortest = std::chrono::steady_clock::duration::max();
   for (int i = 0; i < 5; ++i) {  // a busy machine may keep a lane from its work for once
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
-    auto fresh = stage("drop udp any any -> any 53 (content:\"name\"; sid:7;)\n");
+    auto fresh = element("drop udp any any -> any 53 (content:\"name\"; sid:7;)\n");
     auto change = inspect->reload(*fresh);
     ASSERT_TRUE(change) << change.error().message;
     const auto began = std::chrono::steady_clock::now();
@@ -430,20 +465,20 @@ TEST_F(InspectPlan, only_lanes_with_a_deadline_stop_looking) {
   using std::chrono_literals::operator""us;
   struct Case {
     const char* what;
-    engine::LanePlan plan;
+    engine::Plan plan;
     const char* line;
     bool left;
   };
   const Case cases[] = {{"with a cycle", {.deadline = 100us, .cycle = 25us}, "", true},
                         {"without a cycle", {.deadline = 100us}, "", true},
-                        {"passive", {.deadline = 100us, .cycle = 25us, .forwards = false}, "", true},
+                        {"passive", {.deadline = 100us, .cycle = 25us, .sends = false}, "", true},
                         {"captures", {.deadline = 100us, .captures = true, .cycle = 25us}, "", false},
                         {"budget", {.deadline = 100us, .cycle = 25us}, "budget = \"250us\"\n", false}};
   for (const Case& one : cases) {
     for (const std::string policy : {"pass", "drop"}) {
       SCOPED_TRACE(one.what + (", " + policy));
       const std::string rules = "alert http any any -> any any (http.uri; content:\"/evil\"; sid:1;)\n";
-      const auto made = stage(test::with_policy(rules, true), one.line + ("on_overload = \"" + policy + "\"\n"));
+      const auto made = element(test::with_policy(rules, true), one.line + ("on_overload = \"" + policy + "\"\n"));
       auto& inspect = static_cast<Inspect&>(*made);
       const auto prepared = inspect.prepare(one.plan);
       ASSERT_TRUE(prepared) << prepared.error().message;
@@ -454,7 +489,7 @@ TEST_F(InspectPlan, only_lanes_with_a_deadline_stop_looking) {
       }
       Conversation web;
       for (const Bytes& frame : web.handshake()) EXPECT_EQ(judge_late(inspect, frame), packet::no_reason);
-      const bool dropped = one.left && policy == "drop" && one.plan.forwards;
+      const bool dropped = one.left && policy == "drop" && one.plan.sends;
       EXPECT_EQ(judge_late(inspect, web.segment(true, ack, "GET /good HTTP/1.1\r\n\r\n")),
                 dropped ? inspect_overload : packet::no_reason);
       std::map<std::string_view, std::uint64_t> figures;
@@ -466,12 +501,12 @@ TEST_F(InspectPlan, only_lanes_with_a_deadline_stop_looking) {
   }
 }
 
-// What the kernel is to forward is in no batch: it is told of as what is, but that nobody who sends it is answered.
+// What the kernel is to forward is told of as the rest is, but that nobody who sends it is answered.
 TEST_F(InspectPlan, what_the_kernel_forwards_is_told_of_with_its_port_at_once) {
   engine::PortInfo lan, wan;
   lan.name = "lan";
   wan.name = "wan";
-  const auto made = stage(
+  const auto made = element(
       "alert udp any any -> any 53 (content:\"evil\"; sid:1;)\n"
       "reject udp any any -> any 54 (content:\"evil\"; sid:2;)\n",
       "budget = \"1s\"\n", engine::PortTable({lan, wan}));
@@ -483,15 +518,10 @@ TEST_F(InspectPlan, what_the_kernel_forwards_is_told_of_with_its_port_at_once) {
     for (const engine::Figure& figure : inspect.figures()) all[figure.name] = figure.value;
     return std::vector{all["inspect_frames"], all["inspect_alerts"]};
   };
-  const auto judge_transit = [&](std::uint32_t lane, Bytes frame) {
-    return inspect.judge_transit(lane, frame.data(), static_cast<std::uint32_t>(frame.size()), rte_rdtsc());
-  };
-  EXPECT_EQ(judge_transit(0, udp("an evil name")), packet::no_reason);
-  inspect.judged_transit(0);
-  EXPECT_EQ(figures(), (std::vector<std::uint64_t>{1, 1})) << "there may never be a batch";
+  EXPECT_EQ(judge_for_host(inspect, udp("an evil name"), 0, 0), packet::no_reason);
+  EXPECT_EQ(figures(), (std::vector<std::uint64_t>{1, 1}));
   EXPECT_EQ(judge_late(inspect, udp("an evil name")), packet::no_reason);
-  EXPECT_EQ(judge_transit(1, udp("an evil name", 54)), inspect_dropped);
-  inspect.judged_transit(1);
+  EXPECT_EQ(judge_for_host(inspect, udp("an evil name", 54), 1, 1), inspect_dropped);
   EXPECT_EQ(figures(), (std::vector<std::uint64_t>{3, 3}));
   inspect.stopped();
   std::vector<std::string> ports;
@@ -508,7 +538,7 @@ TEST_F(InspectPlan, of_a_capture_all_is_told_and_of_no_interface) {
   }
   engine::PortInfo port;
   port.name = "lan";
-  const auto made = stage(text, "alerts_per_second = 10\n", engine::PortTable({port}));
+  const auto made = element(text, "alerts_per_second = 10\n", engine::PortTable({port}));
   auto& inspect = static_cast<Inspect&>(*made);
   const auto prepared = inspect.prepare({.captures = true, .ports = {0}});
   ASSERT_TRUE(prepared) << prepared.error().message;
@@ -530,30 +560,31 @@ TEST_F(InspectPlan, keys_told_for_the_classes_of_other_rules_are_not_used) {
     while (stream.poll() == device::MarkState::pending) std::this_thread::yield();
     ASSERT_FALSE((*gpu)->lost()) << (*gpu)->why();
   };
-  const auto made = stage("drop udp any any -> any 54 (content:\"evil\"; sid:1;)\n", "budget = \"1s\"\n");
+  const auto made = element("drop udp any any -> any 54 (content:\"evil\"; sid:1;)\n", "budget = \"1s\"\n");
   auto& inspect = static_cast<Inspect&>(*made);
   ASSERT_TRUE(inspect.prepare({}));
   ASSERT_TRUE(inspect.attach(**gpu, {1, 4, 64, 1514}));
   OneFrame frame(gpu->get(), udp("an evil name"), 1);
-  inspect.describe(frame.batch(), frame.area(), 0);
+  inspect.classify(frame.batch(), OneFrame::all);
 
-  const auto fresh = stage("drop udp any any -> any 53 (content:\"evil\"; sid:2;)\n", "budget = \"1s\"\n");
+  const auto fresh = element("drop udp any any -> any 53 (content:\"evil\"; sid:2;)\n", "budget = \"1s\"\n");
   const auto change = inspect.reload(*fresh);
   ASSERT_TRUE(change) << change.error().message;
   change->commit();
-  inspect.judged(frame.batch(), frame.area());
+  inspect.idle(0, rte_rdtsc());                   // the lane takes them
   for (unsigned step = 0; step < 1000; ++step) {  // more than the table takes
-    ASSERT_TRUE(inspect.begin_cycle(stream));
+    ASSERT_TRUE(inspect.begin_cycle(0, stream));
     wait();
   }
-  ASSERT_TRUE(inspect.launch(frame.batch(), frame.area(), stream));
+  ASSERT_TRUE(inspect.launch(frame.batch(), stream));
   wait();
-  EXPECT_EQ(inspect.judge(frame.batch(), frame.area(), 0, frame.now), inspect_dropped) << "the core searches it";
+  inspect.apply(frame.batch(), OneFrame::all, none_.out());
+  EXPECT_EQ(frame.reason(), inspect_dropped) << "the core searches it";
   inspect.stopped();
   EXPECT_THAT(sids(), ElementsAre(2));
 }
 
-INSTANTIATE_TEST_SUITE_P(Devices, InspectStage, testing::Values("cpu", "cuda:0"),
+INSTANTIATE_TEST_SUITE_P(Devices, InspectElement, testing::Values("cpu", "cuda:0"),
                          [](const auto& info) { return info.param.substr(0, info.param.find(':')); });
 
 }  // namespace

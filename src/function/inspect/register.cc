@@ -1,10 +1,10 @@
-// The stage's entry in the list of functions: reads [inspect].
+// The element's entry in the list of elements: reads [inspect].
 #include <algorithm>
 #include <filesystem>
 #include <string>
 #include <utility>
 
-#include "engine/function.h"
+#include "engine/element.h"
 #include "engine/port_table.h"
 #include "function/inspect/inspect.h"
 #include "match/rules/given_variables.h"
@@ -102,7 +102,7 @@ void read_log(Settings& settings, const engine::PortTable& ports, AlertLogSettin
   }
 }
 
-Expected<std::unique_ptr<engine::Stage>> make_inspect(Settings& settings, const engine::PortTable& ports) {
+Expected<std::unique_ptr<engine::Element>> make_inspect(Settings& settings, const engine::PortTable& ports) {
   InspectOptions options;
   options.rules = settings.texts("rules");
   if (options.rules.empty()) {
@@ -130,12 +130,11 @@ Expected<std::unique_ptr<engine::Stage>> make_inspect(Settings& settings, const 
   return std::make_unique<Inspect>(std::move(options));
 }
 
-const bool registered = engine::register_function(
+const bool registered = engine::register_element(
     {.name = "inspect",
      .text = "drops and reports what rules of Snort and Suricata hold for: intrusion prevention",
-     .make_stage = make_inspect,
+     .make = make_inspect,
      .follows_conversations = true,
-     .payloads = engine::Payloads::read,
      .one_thread = true});
 
 }  // namespace

@@ -1,27 +1,22 @@
 #include "function/passive/passive.h"
 
-#include "engine/batch_writer.h"
-#include "engine/burst.h"
-#include "engine/emitter.h"
-
 namespace sluice::function {
 namespace {
 
-const bool registered =
-    engine::register_function({"passive", "forwards nothing: for chains that only look, at captures and mirrored ports",
-                               [](Settings&, const engine::PortTable&) -> Expected<std::unique_ptr<engine::Function>> {
-                                 return std::make_unique<Passive>();
-                               }});
+const bool registered = engine::register_element(
+    {.name = "passive",
+     .text = "forwards nothing: for chains that only look, at captures and mirrored ports",
+     .make = [](Settings&, const engine::PortTable&) -> Expected<std::unique_ptr<engine::Element>> {
+       return std::make_unique<Passive>();
+     },
+     .ends_chain = true});
 
 }  // namespace
 
-void Passive::collect(engine::Burst& burst, engine::BatchWriter& writer) {
-  engine::BatchRows rows(writer.batch());
-  for (unsigned i = 0; i < burst.size(); ++i) rows.append(burst, i, 0);
-}
-
-void Passive::forward(engine::Batch& batch, std::uint32_t first, std::uint32_t count, engine::Emitter& out) {
-  for (std::uint32_t i = first; i < first + count; ++i) out.drop(batch, i, passive_seen);
+void Passive::apply(engine::Batch& batch, engine::Span span, engine::Emitter& /*out*/) {
+  for (std::uint32_t i = span.first; i < span.end(); ++i) {
+    if (batch.goes_on(i)) batch.drop(i, passive_seen);
+  }
 }
 
 }  // namespace sluice::function

@@ -1,4 +1,4 @@
-// The router's entry in the list of functions: reads [route].
+// The router's entry in the list of elements: reads [route].
 #include <algorithm>
 #include <chrono>
 #include <map>
@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "engine/function.h"
+#include "engine/element.h"
 #include "function/route/route.h"
 
 namespace sluice::function {
@@ -66,7 +66,7 @@ std::vector<StaticNeighbour> read_neighbours(Settings& settings, const engine::P
   return neighbours;
 }
 
-Expected<std::unique_ptr<engine::Function>> make_router(Settings& settings, const engine::PortTable& ports) {
+Expected<std::unique_ptr<engine::Element>> make_router(Settings& settings, const engine::PortTable& ports) {
   Router::RouterOptions options;
   options.max_ipv4 = static_cast<std::uint32_t>(settings.integer("max_ipv4", options.max_ipv4, 1, 1 << 24));
   options.max_ipv6 = static_cast<std::uint32_t>(settings.integer("max_ipv6", options.max_ipv6, 1, 1 << 22));
@@ -89,7 +89,8 @@ Expected<std::unique_ptr<engine::Function>> make_router(Settings& settings, cons
   return std::make_unique<Router>(std::move(options), ports);
 }
 
-const bool registered = engine::register_function({"route", "IPv4 and IPv6 router", make_router});
+const bool registered = engine::register_element(
+    {.name = "route", .text = "IPv4 and IPv6 router", .make = make_router, .ends_chain = true});
 
 }  // namespace
 }  // namespace sluice::function

@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "engine/batch_writer.h"
-#include "engine/burst.h"
 #include "engine/emitter.h"
 #include "function/route/drop_reasons.h"
 #include "function/route/route_batch.h"
@@ -97,7 +95,16 @@ bool is_link_local_unicast(const std::uint8_t* frame) {
 
 bool is_ipv6(const std::uint8_t* frame) {
   return frame[12] == 0x86;
-}  // collect() let nothing else through
+}  // admit() let nothing else through
+
+// Its own traffic, or what it is to forward.
+void give_to_host(engine::Batch& batch, std::uint32_t i, bool is_transit) {
+  if (is_transit) {
+    batch.to_host(i);
+  } else {
+    batch.punt(i);
+  }
+}
 
 std::uint8_t hop_limit(const std::uint8_t* frame) {
   return frame[ethernet + (is_ipv6(frame) ? 7 : 8)];
@@ -115,7 +122,7 @@ Router::Router(RouterOptions options, const engine::PortTable& ports)
 
 Router::~Router() = default;
 
-Expected<void> Router::prepare() {
+Expected<void> Router::prepare(const engine::Plan& plan) {
   // Tables of this size take a moment to make, too.
   if (progress_ && !progress_(loading_routes, 0, statics_read_ ? statics_read_->size() : 0)) {
     return make_error("interrupted before tables were made");
@@ -134,6 +141,7 @@ Expected<void> Router::prepare() {
   for (std::size_t port = 0; port < port_mtus_.size(); ++port) {
     table_->set_link(static_cast<PortIndex>(port), true, port_mtus_[port]);
   }
+  table_->ingress().set_lanes(plan.lanes);
   bool stopped = false;
   Expected<void> loaded = load(*this, [&](std::size_t done, std::size_t total) {
     stopped = progress_ && !progress_(loading_routes, done, total);
@@ -144,11 +152,6 @@ Expected<void> Router::prepare() {
   }
   statics_read_.reset();
   return loaded;
-}
-
-Expected<void> Router::prepare_lanes(const engine::LanePlan& plan) {
-  table_->ingress().set_lanes(plan.lanes);
-  return {};
 }
 
 engine::Tables::Memory Router::memory() const {
@@ -189,7 +192,7 @@ Expected<void> Router::load(const Router& from, const LoadProgress& progress) {
   return statics_.apply(*routes, options.neighbours, *table_, progress);
 }
 
-Expected<std::string> Router::reconfigure(engine::Function& fresh) {
+Expected<engine::Element::Change> Router::reload(Element& fresh) {
   const auto& router = static_cast<const Router&>(fresh);
   const RouterOptions& options = router.options_;
   std::string fixed;
@@ -209,24 +212,24 @@ Expected<std::string> Router::reconfigure(engine::Function& fresh) {
     return tl::unexpected(applied.error());
   }
   any_mac_.store(options.any_mac, std::memory_order_relaxed);
-  if (statics_.size() != 0) return std::to_string(statics_.size()) + " routes from the configuration are in force";
-  return options_.kernel ? "the configuration is in force; it has no routes of its own, and the kernel's need no reload"
-                         : "the configuration is in force; it has no routes";
-}
-
-engine::BatchLayout Router::layout() const {
-  return {route_extra_per_frame};
+  if (statics_.size() != 0) {
+    return Change{std::to_string(statics_.size()) + " routes from the configuration are in force", {}};
+  }
+  return Change{options_.kernel
+                    ? "the configuration is in force; it has no routes of its own, and the kernel's need no reload"
+                    : "the configuration is in force; it has no routes",
+                {}};
 }
 
 // A frame that is not of the usual kind, or not for this port's address: dropped or punted here (host), or to be
 // forwarded after all.
-packet::FrameKind Router::look_closer(engine::Burst& burst, unsigned i, const IngressTable::Port* port) const {
-  const std::uint8_t* const data = burst.data(i);
-  const std::uint64_t own_mac = table_->ingress().mac(burst.port());
+packet::FrameKind Router::look_closer(engine::Batch& batch, std::uint32_t i, const IngressTable::Port* port) const {
+  const std::uint8_t* const data = batch.data(i);
+  const std::uint64_t own_mac = table_->ingress().mac(batch.row[i].port);
   const bool any_mac = any_mac_.load(std::memory_order_relaxed);
   FrameView view;
-  if (const Reason reason = packet::parse_frame(data, burst.length(i), view); reason != packet::no_reason) {
-    burst.drop(i, reason);
+  if (const Reason reason = packet::parse_frame(data, batch.length[i], view); reason != packet::no_reason) {
+    batch.drop(i, reason);
     return FrameKind::host;
   }
   if (view.kind != FrameKind::host) {
@@ -238,25 +241,25 @@ packet::FrameKind Router::look_closer(engine::Burst& burst, unsigned i, const In
       return view.kind;
     }
     if (port != nullptr && port->other_hosts) {
-      burst.punt(i, true);
+      batch.to_host(i);
     } else {
-      burst.drop(i, other_host);
+      batch.drop(i, other_host);
     }
-  } else if (packet::mac_word(data + 6) == port_macs_[burst.port()]) {
+  } else if (packet::mac_word(data + 6) == port_macs_[batch.row[i].port]) {
     // A packet socket also sees what the kernel sends out of the interface under the port. To the twin, which has the
     // same address, the interface's last neighbour solicitation would look like another host with its IPv6 address.
-    burst.drop(i, own_frame);
+    batch.drop(i, own_frame);
   } else if (is_link_local_unicast(data) && !may_be_for_host(data)) {
     // The kernel would forward it.
-    burst.drop(i, link_local);
+    batch.drop(i, link_local);
   } else if ((any_mac || packet::mac_word(data) == own_mac) && is_own_with_options(data, view.kind)) {
     if (view.kind == FrameKind::ipv4 && packet::has_source_route(data + ethernet)) {
-      burst.drop(i, source_route);
+      batch.drop(i, source_route);
       return FrameKind::host;
     }
     return view.kind;
   } else {
-    burst.punt(i, is_transit(data));
+    give_to_host(batch, i, is_transit(data));
   }
   return FrameKind::host;
 }
@@ -271,138 +274,146 @@ bool Router::may_be_for_host(const std::uint8_t* ipv4_frame) const {
   return kind == AdjacencyKind::local || kind == AdjacencyKind::no_route;
 }
 
-void Router::collect(engine::Burst& burst, engine::BatchWriter& writer) {
+void Router::admit(engine::Batch& batch, engine::Span span) {
+  for (engine::Span part{span.first, 0}; part.first < span.end(); part = {part.end(), 0}) {
+    const std::uint16_t port = batch.row[part.first].port;
+    while (part.end() < span.end() && batch.row[part.end()].port == port) ++part.count;
+    admit_port(batch, part);
+  }
+}
+
+void Router::admit_port(engine::Batch& batch, engine::Span span) const {
   const IngressTable& ingress = table_->ingress();
-  if (ingress.is_plain(burst.port())) [[likely]] {
-    collect_frames<false>(burst, writer, nullptr);
+  const std::uint16_t port_index = batch.row[span.first].port;
+  if (ingress.is_plain(port_index)) [[likely]] {
+    admit_rows<false>(batch, span, nullptr);
     return;
   }
-  const auto ports = ingress.read(writer.batch().lane);
-  const IngressTable::Port& port = (*ports)[burst.port()];
+  const auto ports = ingress.read(batch.lane);
+  const IngressTable::Port& port = (*ports)[port_index];
   if (port.everything) {
-    give_all_to_host(burst);
+    give_all_to_host(batch, span);
     return;
   }
-  const SourceCheck check(port, ingress.mac(burst.port()), any_mac_.load(std::memory_order_relaxed), *fib_,
-                          *adjacencies_, burst);
-  collect_frames<true>(burst, writer, &check);
+  const SourceCheck check(port, ingress.mac(port_index), any_mac_.load(std::memory_order_relaxed), *fib_, *adjacencies_,
+                          batch, span);
+  admit_rows<true>(batch, span, &check);
 }
 
 // The kernel does with frames what is not for a router to know: nor are they looked at here.
-void Router::give_all_to_host(engine::Burst& burst) const {
-  for (unsigned i = 0; i < burst.size(); ++i) {
-    const std::uint8_t* const data = burst.data(i);
-    if (burst.length(i) < ethernet) {
-      burst.drop(i, packet::frame_too_short);
-    } else if (packet::mac_word(data + 6) == port_macs_[burst.port()]) {
-      burst.drop(i, own_frame);
+void Router::give_all_to_host(engine::Batch& batch, engine::Span span) const {
+  for (std::uint32_t i = span.first; i < span.end(); ++i) {
+    const std::uint8_t* const data = batch.data(i);
+    if (batch.length[i] < ethernet) {
+      batch.drop(i, packet::frame_too_short);
+    } else if (packet::mac_word(data + 6) == port_macs_[batch.row[i].port]) {
+      batch.drop(i, own_frame);
     } else {
-      burst.punt(i, is_unicast_ip(data));
+      give_to_host(batch, i, is_unicast_ip(data));
     }
   }
 }
 
 template <bool checks>
-void Router::collect_frames(engine::Burst& burst, engine::BatchWriter& writer, const SourceCheck* check) const {
-  engine::Batch& batch = writer.batch();
-  engine::BatchRows rows(batch);
-  Key6* const keys = keys6(batch);
-  std::uint32_t* const has_key = has_key6(batch);
-  std::uint32_t next_key = batch.extra_count;
+void Router::admit_rows(engine::Batch& batch, engine::Span span, const SourceCheck* check) const {
   // The port's own address is a unicast one, so equality says that too.
   const bool any_mac = any_mac_.load(std::memory_order_relaxed);
   const std::uint64_t mac_mask = any_mac ? group_mac_bit : packet::mac_word_mask;
-  const std::uint64_t mac = any_mac ? 0 : table_->ingress().mac(burst.port());
-  const unsigned size = burst.size();
-  for (unsigned i = 0; i < size; ++i) {
-    const std::uint8_t* const data = burst.data(i);
-    const std::uint32_t length = burst.length(i);
+  const std::uint64_t mac = any_mac ? 0 : table_->ingress().mac(batch.row[span.first].port);
+  for (std::uint32_t i = span.first; i < span.end(); ++i) {
+    const std::uint8_t* const data = batch.data(i);
+    const std::uint32_t length = batch.length[i];
     FrameKind kind;
     if (packet::is_plain_ipv4(data, length) && (packet::mac_word(data) & mac_mask) == mac) [[likely]] {
       kind = FrameKind::ipv4;
     } else if (packet::is_plain_ipv6(data, length) && (packet::mac_word(data) & mac_mask) == mac) {
       kind = FrameKind::ipv6;
     } else {
-      kind = look_closer(burst, i, checks ? check->port() : nullptr);
+      kind = look_closer(batch, i, checks ? check->port() : nullptr);
     }
-    if (checks && kind != FrameKind::host && check->refuses(burst, i, kind)) {
+    if (checks && kind != FrameKind::host) check->look(batch, i, kind);
+  }
+}
+
+// Rows that go on are IPv4 or IPv6, as admit() has left them; an element in front may have given them another
+// destination.
+void Router::classify(engine::Batch& batch, engine::Span span) {
+  const RouteArea a = area_of(batch);
+  if (span.first == 0) a.header->keys6 = 0;
+  std::uint32_t next_key = a.header->keys6;
+  for (std::uint32_t i = span.first; i < span.end(); ++i) {
+    a.argument[i] = 0;
+    if (!batch.goes_on(i)) [[unlikely]] {
       continue;
     }
-    if (kind == FrameKind::ipv4) [[likely]] {
+    const std::uint8_t* const data = batch.data(i);
+    if (!is_ipv6(data)) [[likely]] {
       std::uint32_t destination;
       std::memcpy(&destination, data + ethernet + 16, sizeof destination);
-      rows.append(burst.frame(i), data, length, packet::be32(destination));
-    } else if (kind == FrameKind::ipv6) {
-      std::memcpy(keys[next_key], data + ethernet + 24, key6_bytes);
-      if (next_key == 0) std::fill_n(has_key, (batch.capacity + 31) / 32, 0U);
-      const std::uint32_t at = rows.append(burst.frame(i), data, length, next_key++);
-      has_key[at / 32] |= 1U << at % 32;
+      a.argument[i] = packet::be32(destination);
+    } else {
+      std::memcpy(a.keys6[next_key], data + ethernet + 24, key6_bytes);
+      if (next_key == 0) std::fill_n(a.has_key6, (batch.capacity + 31) / 32, 0U);
+      a.has_key6[i / 32] |= 1U << i % 32;
+      a.argument[i] = next_key++;
     }
   }
-  batch.extra_count = next_key;
+  a.header->keys6 = next_key;
 }
 
-void Router::readdress(const engine::Batch& batch, std::uint32_t i) {
-  const auto* const frame = reinterpret_cast<const std::uint8_t*>(batch.frame[i]);
-  if (is_ipv6(frame)) {
-    std::memcpy(keys6(batch)[batch.argument[i]], frame + ethernet + 24, key6_bytes);
-  } else {
-    std::uint32_t destination;
-    std::memcpy(&destination, frame + ethernet + 16, sizeof destination);
-    batch.argument[i] = packet::be32(destination);
-  }
-}
-
-void Router::compute(engine::Batch& batch, std::uint32_t first, std::uint32_t count) {
-  if (first == 0 && count == batch.count) {
-    if (batch.extra_count != batch.count) {
+void Router::compute(engine::Batch& batch, engine::Span span) {
+  const RouteArea a = area_of(batch);
+  const std::uint32_t keys6 = a.header->keys6;
+  if (span.first == 0 && span.count == batch.count) {
+    if (keys6 != batch.count) {
       // An IPv6 frame's argument is looked up like an address too; nobody reads that answer.
-      fib_->lookup4(batch.argument, batch.verdict, batch.count);
+      fib_->lookup4(a.argument, a.verdict, batch.count);
     }
-    if (batch.extra_count != 0) {
-      fib_->lookup6(keys6(batch), answers6(batch), batch.extra_count);
+    if (keys6 != 0) {
+      fib_->lookup6(a.keys6, a.answers6, keys6);
     }
     return;
   }
-  for (std::uint32_t i = first; i < first + count; ++i) {
-    if (is_ipv6(reinterpret_cast<const std::uint8_t*>(batch.frame[i]))) {
-      fib_->lookup6(keys6(batch) + batch.argument[i], answers6(batch) + batch.argument[i], 1);
+  for (std::uint32_t i = span.first; i < span.end(); ++i) {
+    if (keys6 != 0 && (a.has_key6[i / 32] >> i % 32 & 1) != 0) {
+      fib_->lookup6(a.keys6 + a.argument[i], a.answers6 + a.argument[i], 1);
     } else {
-      fib_->lookup4(batch.argument + i, batch.verdict + i, 1);
+      fib_->lookup4(a.argument + i, a.verdict + i, 1);
     }
   }
 }
 
-void Router::stand_in(engine::Batch& batch) {
+void Router::null_result(engine::Batch& batch) {
+  const RouteArea a = area_of(batch);
   const lookup::NextHopId id = fib_->find(packet::IpPrefix::of(packet::IpAddress::v4(0), 0));
-  std::fill_n(batch.verdict, batch.count, id);
-  std::fill_n(answers6(batch), batch.extra_count, id);
+  std::fill_n(a.verdict, batch.count, id);
+  std::fill_n(a.answers6, a.header->keys6, id);
 }
 
 void Router::turn_aside(Adjacency adjacency, engine::Batch& batch, std::uint32_t i, engine::Emitter& out) {
   switch (adjacency.kind()) {
     case AdjacencyKind::blackhole:
-      out.drop(batch, i, blackholed);
+      batch.drop(i, blackholed);
       break;
     case AdjacencyKind::local:
-      out.punt(batch, i);
+      batch.punt(i);
       break;
     case AdjacencyKind::awaited:
       // The kernel need not have this route: it would answer "unreachable", or forward another way.
       if (hop_limit(reinterpret_cast<std::uint8_t*>(batch.frame[i])) <= 1) {
         expire(adjacency, batch, i, out);
       } else {
-        out.drop(batch, i, unresolved);
+        batch.drop(i, unresolved);
       }
       break;
     case AdjacencyKind::unreachable:
-      out.punt(batch, i, true, unreachable);
+      batch.to_host(i, unreachable);
       break;
     case AdjacencyKind::no_route:
-      out.punt(batch, i, true, no_route);
+      batch.to_host(i, no_route);
       break;
     default:
-      out.punt(batch, i, true, unresolved);
+      batch.to_host(i, unresolved);
       break;
   }
 }
@@ -411,7 +422,7 @@ void Router::expire(Adjacency adjacency, engine::Batch& batch, std::uint32_t i, 
   if (adjacency.own()) {
     answer(batch, i, packet::IcmpErrorKind::time_exceeded, 0, ttl_expired, out);
   } else {
-    out.punt(batch, i, true, ttl_expired);
+    batch.to_host(i, ttl_expired);
   }
 }
 
@@ -419,27 +430,30 @@ void Router::refuse_size(Adjacency adjacency, engine::Batch& batch, std::uint32_
   const auto* const frame = reinterpret_cast<const std::uint8_t*>(batch.frame[i]);
   const std::uint32_t mtu = table_->mtu(adjacency.port());
   if (batch.length[i] <= ethernet + mtu || (adjacency.own() && mtu == 0)) {
-    out.drop(batch, i, link_down);
+    batch.drop(i, link_down);
   } else if (!adjacency.own()) {
-    out.punt(batch, i, true, too_big);
+    batch.to_host(i, too_big);
   } else if (!is_ipv6(frame) && (packet::header_at<packet::Ipv4Header>(frame, ethernet).fragment &
                                  packet::be16(packet::ipv4_dont_fragment)) == 0) {
-    out.drop(batch, i, needs_fragmentation);
+    batch.drop(i, needs_fragmentation);
   } else {
     answer(batch, i, packet::IcmpErrorKind::too_big, mtu, too_big, out);
   }
 }
 
-void Router::forward(engine::Batch& batch, std::uint32_t first, std::uint32_t count, engine::Emitter& out) {
-  const std::uint32_t end = first + count;
-  const lookup::NextHopId* const answer6 = answers6(batch);
-  for (std::uint32_t i = first; i < end; ++i) {
+void Router::apply(engine::Batch& batch, engine::Span span, engine::Emitter& out) {
+  const std::uint32_t end = span.end();
+  const RouteArea a = area_of(batch);
+  for (std::uint32_t i = span.first; i < end; ++i) {
     if (i + ahead < end) {
       rte_prefetch0(reinterpret_cast<const void*>(batch.frame[i + ahead]));
     }
-    auto* frame = reinterpret_cast<std::uint8_t*>(batch.frame[i]);
+    if (!batch.goes_on(i)) [[unlikely]] {
+      continue;
+    }
+    std::uint8_t* const frame = batch.data(i);
     const bool v6 = is_ipv6(frame);
-    const lookup::NextHopId id = v6 ? answer6[batch.argument[i]] : batch.verdict[i];
+    const lookup::NextHopId id = v6 ? a.answers6[a.argument[i]] : a.verdict[i];
     Adjacency adjacency = adjacencies_->at(id);
     if (adjacency.kind() == AdjacencyKind::group) {
       FrameView view;
@@ -471,7 +485,7 @@ void Router::forward(engine::Batch& batch, std::uint32_t first, std::uint32_t co
     } else {
       packet::decrement_ttl(*reinterpret_cast<packet::Ipv4Header*>(frame + ethernet));
     }
-    out.transmit(batch, i, port);
+    batch.send(i, port);
   }
 }
 

@@ -1,9 +1,8 @@
 // The IPv4 and IPv6 router (RFC 1812, RFC 8200): checks, longest-prefix match, TTL, next-hop rewrite, MTU, ECMP.
 //
-// A header-only function: the device gets addresses, not frames. collect() parses a frame and appends its destination
-// (IPv4: the argument itself; IPv6: a 16-byte key in `extra`, the argument is its index); the device answers with the
-// id of a next hop; forward() turns that into a frame on the wire. Per frame the link carries 4 (20) bytes up and 4
-// down.
+// A header-only element: the device gets addresses, not frames. admit() checks a frame, classify() puts its destination
+// into the router's area (route_batch.h); the device answers with the id of a next hop; apply() turns that into a frame
+// on the wire. Per frame the link carries 4 (20) bytes up and 4 down.
 //
 // What the fast path does not do goes to the host's kernel through the port's TAP twin: the host's own traffic,
 // destinations and gateways of the kernel's routes whose neighbour is not resolved, TTL that expires, packets larger
@@ -28,11 +27,14 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/function.h"
+#include "engine/element.h"
 #include "engine/port_table.h"
 #include "engine/tables.h"
+#include "engine/traits.h"
+#include "function/fused/fusable.h"
 #include "function/route/adjacency.h"
 #include "function/route/gpu_rest.h"
+#include "function/route/route_batch.h"
 #include "function/route/route_table.h"
 #include "function/route/source_check.h"
 #include "function/route/static_routes.h"
@@ -45,7 +47,14 @@
 
 namespace sluice::function {
 
-class Router : public engine::Function, public engine::Tables, public Routing {
+class Router : public engine::Element,
+               public engine::Tables,
+               public engine::Ingress,
+               public engine::DeviceCycle,
+               public engine::Egress,
+               public engine::NullDevice,
+               public Routing,
+               public Fusable {
  public:
   struct RouterOptions {
     std::uint32_t max_ipv4 = 1'000'000;
@@ -58,8 +67,13 @@ class Router : public engine::Function, public engine::Tables, public Routing {
   Router(RouterOptions options, const engine::PortTable& ports);
   ~Router() override;
 
-  engine::Tables* tables() override { return this; }
-  Routing* routing() override { return this; }
+  engine::Shape shape() const override {
+    return {.bytes_per_frame = RouteArea::bytes_per_frame, .on_device = true, .ends_chain = true};
+  }
+  void* find_trait(std::string_view name) override {
+    return engine::offer<engine::Tables, engine::Ingress, engine::DeviceCycle, engine::Egress, engine::NullDevice,
+                         Routing, Fusable>(name, this);
+  }
 
   Memory memory() const override;
   void watch_loading(engine::TableProgress progress) override { progress_ = std::move(progress); }
@@ -70,46 +84,53 @@ class Router : public engine::Function, public engine::Tables, public Routing {
   void leave_to_eal() override { fib_->leave_to_eal(); }
 
   // Makes the tables and loads what the configuration itself says about routes.
-  Expected<void> prepare() override;
-  Expected<void> prepare_lanes(const engine::LanePlan& plan) override;
-
-  // Takes over the routes and neighbours that `fresh` was configured with; table sizes stay.
-  Expected<std::string> reconfigure(engine::Function& fresh) override;
-
-  engine::BatchLayout layout() const override;
+  Expected<void> prepare(const engine::Plan& plan) override;
   Expected<void> attach(device::Gpu& gpu, const engine::DevicePlan& plan) override;
-  // When the routes that were there when traffic began are in the device's tables.
-  bool device_ready() override;
-  Expected<void> begin_cycle(device::GpuStream& stream) override;
-  void collect(engine::Burst& burst, engine::BatchWriter& batch) override;
-  void readdress(const engine::Batch& batch, std::uint32_t i) override;
+  void admit(engine::Batch& batch, engine::Span span) override;
+  void classify(engine::Batch& batch, engine::Span span) override;
   Expected<void> launch(engine::Batch& batch, device::GpuStream& stream) override;
-  bool join(const engine::Batch& batch, CapsuleWork& work) override;
-  void compute(engine::Batch& batch, std::uint32_t first, std::uint32_t count) override;
-  void forward(engine::Batch& batch, std::uint32_t first, std::uint32_t count, engine::Emitter& out) override;
+  bool join(const engine::Batch& batch, FusedWork& work) override;
+  void compute(engine::Batch& batch, engine::Span span) override;
+  void apply(engine::Batch& batch, engine::Span span, engine::Emitter& out) override;
+  // Takes over the routes and neighbours that `fresh` was configured with, at once; table sizes stay.
+  Expected<Change> reload(Element& fresh) override;
+
+  // When the routes that were there when traffic began are in the device's tables.
+  bool device_ready(std::uint32_t device) override;
+  Expected<void> begin_cycle(std::uint32_t device, device::GpuStream& stream) override;
   // route_egress.cc
   std::uint16_t egress(const engine::Batch& batch, std::uint32_t i) const override;
-  std::uint16_t egress_of_transit(const std::uint8_t* frame, std::uint32_t length) const override;
   // The way of the IPv4 default route for everything.
-  void stand_in(engine::Batch& batch) override;
+  void null_result(engine::Batch& batch) override;
 
   RouteTable& table() override { return *table_; }
   std::uint32_t room(int family) const override { return family == 4 ? options_.max_ipv4 : options_.max_ipv6; }
   bool follows_kernel() const override { return options_.kernel; }
   std::chrono::seconds verify_interval() const override { return options_.verify; }
-  // Whether the device's tables hold every change that was made by now, or are about to: within a batch's time they do.
+  // Whether all devices' tables hold every change that was made by now, or are about to: within a batch's time they do.
   // Any thread.
-  bool device_follows() const { return gpu_fib_ == nullptr || gpu_fib_->up_to_date(); }
+  bool devices_follow() const;
   lookup::Fib& fib() { return *fib_; }
 
  private:
+  // Of a device: tables that follow the Fib.
+  struct OnDevice {
+    std::unique_ptr<lookup::Trie> trie4, trie6;
+    std::unique_ptr<lookup::GpuFib> fib;
+    GpuRest rest;
+    bool ready = false;
+    AdjacencyTable::Clock::time_point next_sync{};  // the worker's
+  };
+  RouteArea area_of(const engine::Batch& batch) const { return {area(batch), batch.capacity}; }
   // `port`: what the control plane says of it; null: nothing.
-  packet::FrameKind look_closer(engine::Burst& burst, unsigned i, const IngressTable::Port* port) const;
-  // `check`: of what is for the router; null, and `checks` false: nothing is checked.
+  packet::FrameKind look_closer(engine::Batch& batch, std::uint32_t i, const IngressTable::Port* port) const;
+  // Rows of one port. `check`: of what is for the router; null, and `checks` false: nothing is checked.
+  void admit_port(engine::Batch& batch, engine::Span span) const;
   template <bool checks>
-  void collect_frames(engine::Burst& burst, engine::BatchWriter& writer, const SourceCheck* check) const;
-  void give_all_to_host(engine::Burst& burst) const;
+  void admit_rows(engine::Batch& batch, engine::Span span, const SourceCheck* check) const;
+  void give_all_to_host(engine::Batch& batch, engine::Span span) const;
   bool may_be_for_host(const std::uint8_t* ipv4_frame) const;
+  std::uint16_t egress_of_transit(const std::uint8_t* frame, std::uint32_t length) const;
   std::uint16_t egress_by(lookup::NextHopId id, const std::uint8_t* frame, std::uint32_t length) const;
   // Frame `i`, whose next hop is none that frames go out to; whose TTL ends; that does not fit the next link.
   void turn_aside(Adjacency adjacency, engine::Batch& batch, std::uint32_t i, engine::Emitter& out);
@@ -124,17 +145,12 @@ class Router : public engine::Function, public engine::Tables, public Routing {
   LoadProgress progress_of(std::string_view what) const;
   Expected<void> load(const Router& from, const LoadProgress& progress);
 
-  const RouterOptions options_;  // as at the start: what reconfigure() takes over is in the tables and any_mac_
+  const RouterOptions options_;           // as at the start: what reload() takes over is in the tables and any_mac_
   std::vector<std::uint64_t> port_macs_;  // of the devices, as packet::mac_word
   std::vector<std::uint32_t> port_mtus_;
-  std::unique_ptr<lookup::Trie> trie4_;  // the GPU's tables; absent on the CPU device
-  std::unique_ptr<lookup::Trie> trie6_;
   std::unique_ptr<lookup::Fib> fib_;
-  std::unique_ptr<lookup::GpuFib> gpu_fib_;
-  GpuRest gpu_rest_;
-  bool device_ready_ = false;
-  AdjacencyTable::Clock::time_point next_sync_{};  // the worker's
-  std::atomic<bool> any_mac_{false};               // for the lanes; a reload may change it
+  std::vector<std::unique_ptr<OnDevice>> devices_;  // by DevicePlan::device; none on the CPU
+  std::atomic<bool> any_mac_{false};                // for the lanes; a reload may change it
   std::unique_ptr<AdjacencyTable> adjacencies_;
   std::unique_ptr<RouteTable> table_;
   StaticRoutes statics_;

@@ -1,28 +1,44 @@
-// How the router uses a batch. argument: an IPv4 frame's destination (host order), or an IPv6 frame's index into the
-// keys. verdict: the id of an IPv4 frame's next hop. extra: 16-byte IPv6 keys, then one id for each, then, where there
-// is any key, a bit for each frame that says whether it has one.
+// The router's area of a batch. argument: an IPv4 frame's destination (host order), or an IPv6 frame's index into the
+// keys. verdict: the id of an IPv4 frame's next hop. keys6: 16 bytes for each IPv6 frame, with an id for each in
+// answers6; where there is any, has_key6 has a bit for each frame that says whether it has one.
+//
+// A frame of which nothing is looked up has argument 0, and nobody reads its verdict.
 #pragma once
 
 #include <cstdint>
 
 #include "engine/batch.h"
+#include "engine/options.h"
 #include "lookup/next_hop.h"
 
 namespace sluice::function {
 
 inline constexpr std::uint32_t key6_bytes = 16;
-inline constexpr std::uint32_t bits_per_frame = 1;  // bytes: whole words, also of the smallest batch
-inline constexpr std::uint32_t route_extra_per_frame = key6_bytes + sizeof(lookup::NextHopId) + bits_per_frame;
 using Key6 = std::uint8_t[key6_bytes];
 
-inline Key6* keys6(const engine::Batch& batch) {
-  return reinterpret_cast<Key6*>(batch.extra);
-}
-inline lookup::NextHopId* answers6(const engine::Batch& batch) {
-  return reinterpret_cast<lookup::NextHopId*>(batch.extra + static_cast<std::size_t>(batch.capacity) * key6_bytes);
-}
-inline std::uint32_t* has_key6(const engine::Batch& batch) {
-  return reinterpret_cast<std::uint32_t*>(answers6(batch) + batch.capacity);
-}
+struct RouteArea {
+  struct alignas(64) Header {
+    std::uint32_t keys6;  // how many
+  };
+  static constexpr std::uint32_t header_per_frame = 1, bits_per_frame = 1;  // bytes: whole words, of the smallest batch
+  static constexpr std::uint32_t bytes_per_frame =
+      header_per_frame + key6_bytes + sizeof(lookup::NextHopId) * 2 + sizeof(std::uint32_t) + bits_per_frame;
+  static_assert(sizeof(Header) <= header_per_frame * engine::batch_range.least);
+
+  RouteArea(std::byte* area, std::uint32_t capacity)
+      : header(reinterpret_cast<Header*>(area)),
+        keys6(reinterpret_cast<Key6*>(area + sizeof(Header))),
+        answers6(reinterpret_cast<lookup::NextHopId*>(keys6 + capacity)),
+        argument(reinterpret_cast<std::uint32_t*>(answers6 + capacity)),
+        verdict(reinterpret_cast<lookup::NextHopId*>(argument + capacity)),
+        has_key6(reinterpret_cast<std::uint32_t*>(verdict + capacity)) {}
+
+  Header* header;
+  Key6* keys6;
+  lookup::NextHopId* answers6;
+  std::uint32_t* argument;
+  lookup::NextHopId* verdict;
+  std::uint32_t* has_key6;
+};
 
 }  // namespace sluice::function

@@ -1,6 +1,8 @@
 // The router on a GPU: the tables follow the Fib, a batch's addresses go up, ids of next hops come down.
+#include <algorithm>
+
 #include "device/gpu.h"
-#include "function/capsule/capsule.h"
+#include "function/fused/fused.h"
 #include "function/route/route.h"
 #include "function/route/route_batch.h"
 
@@ -19,62 +21,76 @@ Expected<void> Router::attach(device::Gpu& gpu, const engine::DevicePlan& plan) 
   if (!plan.launches) {
     return {};
   }
+  auto made = std::make_unique<OnDevice>();
   auto trie4 = lookup::Trie::create(4, lookup::Fib::default_groups(4, options_.max_ipv4));
   auto trie6 = lookup::Trie::create(6, lookup::Fib::default_groups(6, options_.max_ipv6));
   if (!trie4 || !trie6) {
     return tl::unexpected(!trie4 ? trie4.error() : trie6.error());
   }
-  trie4_ = std::move(*trie4);
-  trie6_ = std::move(*trie6);
-  Expected<void> attached = fib_->attach(*trie4_);
-  attached = attached ? fib_->attach(*trie6_) : attached;
+  made->trie4 = std::move(*trie4);
+  made->trie6 = std::move(*trie6);
+  Expected<void> attached = fib_->attach(*made->trie4);
+  attached = attached ? fib_->attach(*made->trie6) : attached;
   if (!attached) {
     return attached;
   }
-  auto gpu_fib = lookup::GpuFib::create(gpu, *trie4_, *trie6_, first_sync_bytes);
+  auto gpu_fib = lookup::GpuFib::create(gpu, *made->trie4, *made->trie6, first_sync_bytes);
   if (!gpu_fib) {
     return tl::unexpected(gpu_fib.error());
   }
-  gpu_fib_ = std::move(*gpu_fib);
+  made->fib = std::move(*gpu_fib);
+  devices_.push_back(std::move(made));
   return {};
 }
 
-bool Router::device_ready() {
-  device_ready_ = device_ready_ || device_follows();
-  return device_ready_;
+bool Router::devices_follow() const {
+  return std::ranges::all_of(devices_, [](const auto& device) { return device->fib->up_to_date(); });
 }
 
-Expected<void> Router::begin_cycle(device::GpuStream& stream) {
+bool Router::device_ready(std::uint32_t device) {
+  OnDevice& on = *devices_[device];
+  on.ready = on.ready || on.fib->up_to_date();
+  return on.ready;
+}
+
+Expected<void> Router::begin_cycle(std::uint32_t device, device::GpuStream& stream) {
+  OnDevice& on = *devices_[device];
   const auto now = AdjacencyTable::Clock::now();
-  if (!device_ready_ || now >= next_sync_) {
-    next_sync_ = now + sync_interval;
-    const std::size_t bytes = device_ready_ ? lookup::GpuFib::default_sync_bytes : first_sync_bytes;
-    if (auto synced = gpu_fib_->sync(stream, bytes); !synced) {
+  if (!on.ready || now >= on.next_sync) {
+    on.next_sync = now + sync_interval;
+    const std::size_t bytes = on.ready ? lookup::GpuFib::default_sync_bytes : first_sync_bytes;
+    if (auto synced = on.fib->sync(stream, bytes); !synced) {
       return synced;
     }
   }
-  gpu_rest_.cycle(now, AdjacencyTable::grace, [this] { return gpu_fib_->up_to_date(); });
+  on.rest.cycle(now, AdjacencyTable::grace, [&on] { return on.fib->up_to_date(); });
   return {};
 }
 
 AdjacencyTable::Clock::time_point Router::settled() const {
   const auto now = AdjacencyTable::Clock::now();
-  return gpu_fib_ ? gpu_rest_.settled(now, AdjacencyTable::grace) : now - AdjacencyTable::grace;
+  auto settled = now - AdjacencyTable::grace;
+  for (const auto& device : devices_) settled = std::min(settled, device->rest.settled(now, AdjacencyTable::grace));
+  return settled;
 }
 
 Expected<void> Router::launch(engine::Batch& batch, device::GpuStream& stream) {
-  const std::uint32_t n4 = batch.extra_count == batch.count ? 0 : batch.count;
-  return gpu_fib_->lookup(stream, batch.argument, batch.verdict, n4, *keys6(batch), answers6(batch), batch.extra_count);
+  const RouteArea a = area_of(batch);
+  const std::uint32_t keys6 = a.header->keys6;
+  const std::uint32_t n4 = keys6 == batch.count ? 0 : batch.count;
+  return devices_[batch.device]->fib->lookup(stream, a.argument, a.verdict, n4, *a.keys6, a.answers6, keys6);
 }
 
-bool Router::join(const engine::Batch& batch, CapsuleWork& work) {
-  work.route = {.view4 = gpu_fib_->view4(),
-                .view6 = gpu_fib_->view6(),
-                .argument = batch.argument,
-                .verdict = batch.verdict,
-                .is_key6 = batch.extra_count != 0 ? has_key6(batch) : nullptr,
-                .keys6 = *keys6(batch),
-                .answers6 = answers6(batch)};
+bool Router::join(const engine::Batch& batch, FusedWork& work) {
+  const RouteArea a = area_of(batch);
+  lookup::GpuFib& fib = *devices_[batch.device]->fib;
+  work.route = {.view4 = fib.view4(),
+                .view6 = fib.view6(),
+                .argument = a.argument,
+                .verdict = a.verdict,
+                .is_key6 = a.header->keys6 != 0 ? a.has_key6 : nullptr,
+                .keys6 = *a.keys6,
+                .answers6 = a.answers6};
   return true;
 }
 

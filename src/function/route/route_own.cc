@@ -1,9 +1,8 @@
 // What the router does itself where the kernel need not have the route (Adjacency::own()): ICMP errors, and frames with
 // options.
-#include <rte_mbuf.h>
-
 #include <algorithm>
 
+#include "engine/batch_edit.h"
 #include "engine/emitter.h"
 #include "function/route/route.h"
 #include "function/route/route_batch.h"
@@ -75,31 +74,29 @@ bool Router::is_own_with_options(const std::uint8_t* frame, FrameKind& kind) con
 void Router::answer(engine::Batch& batch, std::uint32_t i, packet::IcmpErrorKind kind, std::uint32_t mtu, Reason reason,
                     engine::Emitter& out) {
   auto* const frame = reinterpret_cast<std::uint8_t*>(batch.frame[i]);
-  const std::uint16_t port = out.rx_port();
+  const std::uint16_t port = batch.row[i].port;
   const std::uint32_t link_mtu = table_->mtu(port);
   if (!packet::may_answer_with_icmp_error(frame, batch.length[i]) ||
       ethernet + link_mtu < packet::least_icmp_error_room) {
-    return out.drop(batch, i, reason);
+    return batch.drop(i, reason);
   }
   const packet::IpAddress* const source = table_->source(port, frame[12] == 0x86 ? 6 : 4);
   if (source == nullptr) {  // between captures, say
-    return out.drop(batch, i, reason);
+    return batch.drop(i, reason);
   }
   if (!out.may_answer()) {
-    return out.drop(batch, i, icmp_error_limit);
+    return batch.drop(i, icmp_error_limit);
   }
-  rte_mbuf* const buffer = batch.mbuf[i];
-  const std::uint32_t room = rte_pktmbuf_data_len(buffer) + rte_pktmbuf_tailroom(buffer);
+  const std::uint32_t room = engine::room_from(batch, i);
   const std::uint64_t own_mac = table_->ingress().mac(port);
   const std::uint32_t length =
       packet::make_icmp_error(frame, std::min(room, ethernet + link_mtu),
                               {kind, mtu, *source, reinterpret_cast<const std::uint8_t*>(&own_mac)});
   if (length == 0) {
-    return out.drop(batch, i, reason);
+    return batch.drop(i, reason);
   }
-  buffer->data_len = static_cast<std::uint16_t>(length);
-  buffer->pkt_len = length;
-  out.answer(batch, i, length, reason);
+  engine::set_length(batch, i, length);
+  batch.answer(i, reason);
 }
 
 }  // namespace sluice::function

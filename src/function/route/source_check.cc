@@ -10,42 +10,42 @@ constexpr std::uint32_t ethernet = sizeof(packet::EthernetHeader);
 }  // namespace
 
 SourceCheck::SourceCheck(const IngressTable::Port& port, std::uint64_t own_mac, bool any_mac, const lookup::Fib& fib,
-                         const AdjacencyTable& adjacencies, const engine::Burst& burst)
-    : port_(port), own_mac_(own_mac), any_mac_(any_mac), adjacencies_(adjacencies) {
+                         const AdjacencyTable& adjacencies, const engine::Batch& batch, engine::Span span)
+    : port_(port), own_mac_(own_mac), any_mac_(any_mac), adjacencies_(adjacencies), first_(span.first) {
   if (!port.checks_sources) {
     return;
   }
-  std::array<std::uint32_t, engine::burst_size> sources;
-  for (unsigned i = 0; i < burst.size(); ++i) {
-    const bool fits = burst.length(i) >= ethernet + sizeof(packet::Ipv4Header);
-    sources[i] = fits ? packet::be32(packet::header_at<packet::Ipv4Header>(burst.data(i), ethernet).source) : 0;
+  std::array<std::uint32_t, engine::most_classified> sources;
+  for (std::uint32_t i = span.first; i < span.end(); ++i) {
+    const bool fits = batch.length[i] >= ethernet + sizeof(packet::Ipv4Header);
+    sources[i - first_] =
+        fits ? packet::be32(packet::header_at<packet::Ipv4Header>(batch.data(i), ethernet).source) : 0;
   }
-  fib.lookup4(sources.data(), back_.data(), burst.size());
+  fib.lookup4(sources.data(), back_.data(), span.count);
 }
 
-bool SourceCheck::refuses(engine::Burst& burst, unsigned i, packet::FrameKind kind) const {
-  const std::uint64_t mac = packet::mac_word(burst.data(i));
+void SourceCheck::look(engine::Batch& batch, std::uint32_t i, packet::FrameKind kind) const {
+  const std::uint64_t mac = packet::mac_word(batch.data(i));
   const Ingress* const ingress = any_mac_ || mac == own_mac_ ? &port_.twin : port_.find(mac);
   if (ingress == nullptr) {
-    return false;  // it is the port's no more, since this burst began
+    return;  // it is the port's no more, since these rows were looked at
   }
   if (!(kind == packet::FrameKind::ipv4 ? ingress->routes_ipv4 : ingress->routes_ipv6)) {
-    burst.punt(i, true);
-    return true;
+    batch.to_host(i);
+    return;
   }
   if (kind != packet::FrameKind::ipv4 || ingress->reverse_path == ReversePath::off) {
-    return false;
+    return;
   }
-  const Verdict verdict = judge(back_[i], burst.port(), *ingress);
+  const Verdict verdict = judge(back_[i - first_], batch.row[i].port, *ingress);
   if (verdict == Verdict::fine) {
-    return false;
+    return;
   }
   if (verdict == Verdict::kernel_knows || ingress->logs_martians) {
-    burst.punt(i, true, rp_filter);
+    batch.to_host(i, rp_filter);
   } else {
-    burst.drop(i, rp_filter);
+    batch.drop(i, rp_filter);
   }
-  return true;
 }
 
 SourceCheck::Verdict SourceCheck::judge(lookup::NextHopId back, PortIndex port, const Ingress& ingress) const {

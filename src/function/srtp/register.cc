@@ -1,9 +1,9 @@
-// The stage's entry in the list of functions: reads [srtp]. No message shows a value of that section.
+// The element's entry in the list of elements: reads [srtp]. No message shows a value of that section.
 #include <algorithm>
 #include <string>
 #include <utility>
 
-#include "engine/function.h"
+#include "engine/element.h"
 #include "engine/port_table.h"
 #include "function/srtp/rtsp_settings.h"
 #include "function/srtp/srtp.h"
@@ -21,7 +21,7 @@ std::size_t keys_of(const MediaStreamSettings& stream) {
   return stream.crypto.keys.size() * each * (stream.carries == Carries::both ? 2 : 1);
 }
 
-Expected<std::unique_ptr<engine::Stage>> make_srtp(Settings& settings, const engine::PortTable& ports) {
+Expected<std::unique_ptr<engine::Element>> make_srtp(Settings& settings, const engine::PortTable& ports) {
   settings.hide_values();
   Srtp::SrtpOptions options;
   options.max_keys = static_cast<std::uint32_t>(settings.integer("max_keys", 4096, 2, 1 << 22));
@@ -41,11 +41,10 @@ Expected<std::unique_ptr<engine::Stage>> make_srtp(Settings& settings, const eng
   return std::make_unique<Srtp>(std::move(options));
 }
 
-const bool registered = engine::register_function(
+const bool registered = engine::register_element(
     {.name = "srtp",
      .text = "protects RTP and RTCP of the streams in its table, and unprotects SRTP and SRTCP",
-     .make_stage = make_srtp,
-     .payloads = engine::Payloads::changed,
+     .make = make_srtp,
      .one_thread = true,
      .launches_alone = true});
 

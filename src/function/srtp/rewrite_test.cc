@@ -4,8 +4,8 @@
 
 #include <random>
 
+#include "engine/pipeline.h"
 #include "function/await_gpu_test.h"
-#include "function/chain/chain.h"
 #include "function/route/route_trial_test.h"
 #include "function/srtp/srtp_trial_test.h"
 #include "function/srtp/stream_settings.h"
@@ -96,7 +96,7 @@ MediaStreamSettings stream(const Ends& comes, const Ends& leaves, const std::str
 
 std::unique_ptr<SrtpTrial> trial_with(const std::vector<MediaStreamSettings>& streams) {
   auto trial = std::make_unique<SrtpTrial>(section);
-  EXPECT_TRUE(trial->stage().media_streams()->add(streams));
+  EXPECT_TRUE(trial->streams().add(streams));
   return trial;
 }
 
@@ -114,7 +114,7 @@ TEST_P(SrtpOn, a_proxys_stream_leaves_with_other_ends) {
       EXPECT_EQ(opened.name(), "passes");
       EXPECT_EQ(opened.frame, comes.frame(payload).build());
     }
-    EXPECT_EQ(back->stage().media_streams()->noted(leaves.key()), 1U) << "RTCP that was authenticated";
+    EXPECT_EQ(back->streams().noted(leaves.key()), 1U) << "RTCP that was authenticated";
   }
 }
 
@@ -184,7 +184,7 @@ TEST_P(SrtpOn, what_a_proxys_stream_drops_keeps_its_ends) {
   const Bytes forged = from_server.frame(rtp(1, 100)).build();
   EXPECT_EQ(trial_with({stream(from_server, to_client, "unprotect")})->one(forged).name(), "srtp_auth_failed");
   const auto trial = trial_with({stream(from_server, to_client)});
-  ASSERT_EQ(trial->stage().media_streams()->remove(std::vector{from_server.key()}, MediaOrigin::rtsp, true), 1U);
+  ASSERT_EQ(trial->streams().remove(std::vector{from_server.key()}, MediaOrigin::rtsp, true), 1U);
   EXPECT_EQ(trial->one(forged).name(), "srtp_ended");
   EXPECT_EQ(trial->one(forged).frame, forged);
 }
@@ -247,16 +247,17 @@ TEST_P(RewriteOn, is_routed_by_the_new_destination) {
   }
   const CaptureTrial trial(GetParam(), 256);
   auto engine = trial.make(frames, [&](const engine::PortTable& ports) {
-    std::vector<std::unique_ptr<engine::Stage>> stages;
-    stages.push_back(std::make_unique<AwaitGpu>());
-    stages.push_back(srtp_of(section));
+    std::vector<std::unique_ptr<engine::Element>> elements;
+    elements.push_back(std::make_unique<AwaitGpu>());
+    elements.push_back(srtp_of(section));
     const Router::RouterOptions options{.max_ipv4 = 10000, .max_ipv6 = 10000, .any_mac = true, .statics = {}};
-    return std::make_unique<Chain>(std::move(stages), std::make_unique<Router>(options, ports));
+    elements.push_back(std::make_unique<Router>(options, ports));
+    return std::make_unique<engine::Pipeline>(std::move(elements));
   });
   ASSERT_TRUE(engine);
-  fill(engine->function().routing()->table());
-  ASSERT_TRUE(
-      engine->function().media_streams()->add({stream(from_server, to_client), stream(from_server6, to_client6)}));
+  fill(engine->pipeline().first<Routing>()->table());
+  ASSERT_TRUE(engine->pipeline().first<MediaStreams>()->add(
+      {stream(from_server, to_client), stream(from_server6, to_client6)}));
   const engine::EngineStats stats = CaptureTrial::run(*engine, frames.size());
   engine.reset();
   const std::vector<Bytes> sent = trial.sent();

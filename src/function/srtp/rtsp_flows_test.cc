@@ -89,7 +89,7 @@ std::vector<std::string> mistakes_of(const std::string& text, bool twins = true)
   engine::PortTable ports(
       {{.name = "lan", .mac = {}, .has_twin = true}, {.name = "wan", .mac = {}, .has_twin = twins}});
   Settings srtp = file->section("srtp");
-  (void)engine::find_function("srtp")->make_stage(srtp, ports);
+  (void)engine::find_element("srtp")->make(srtp, ports);
   srtp.finish();
   return diagnostics.lines;
 }
@@ -187,11 +187,11 @@ TEST(RtspSettings, mistakes_name_the_line) {
   EXPECT_NE(mistakes_of(section, false)[0].find("'wan' has none"), std::string::npos);
 }
 
-std::unique_ptr<engine::Stage> stage_of(const std::string& text) {
+std::unique_ptr<engine::Element> stage_of(const std::string& text) {
   Diagnostics diagnostics;
   auto file = Settings::from_text(text, "a.toml", diagnostics);
   Settings srtp = file->section("srtp");
-  auto stage = engine::find_function("srtp")->make_stage(srtp, engine::PortTable(std::vector<engine::PortInfo>{}));
+  auto stage = engine::find_element("srtp")->make(srtp, engine::PortTable(std::vector<engine::PortInfo>{}));
   EXPECT_EQ(diagnostics.lines, std::vector<std::string>());
   return std::move(*stage);
 }
@@ -212,19 +212,22 @@ TEST(Srtp, hands_rtsp_to_the_host) {
   EXPECT_EQ(dropped + out.stats.total.punted, 3U);
 }
 
-// Behind the stage that says so, and before it: who drops has the say.
-TEST(Srtp, rtsp_that_another_stage_drops_goes_nowhere) {
+// What an element in front drops stays dropped, and one behind may drop what is left to the host.
+TEST(Srtp, rtsp_that_another_element_drops_goes_nowhere) {
   SrtpTrial trial(section);
-  EXPECT_EQ(trial.run({four("10.0.0.1", "10.0.0.2").tcp(40000, 554).build()}).front().reason, engine::to_host);
-  EXPECT_EQ(trial.run({four("10.0.0.1", "10.0.0.2").tcp(40000, 555).build()}).front().reason, packet::no_reason);
+  const Bytes rtsp = four("10.0.0.1", "10.0.0.2").tcp(40000, 554).build();
+  EXPECT_EQ(trial.one(rtsp).fate, engine::Fate::to_host);
+  EXPECT_EQ(trial.one(rtsp).reason, packet::no_reason) << "nothing else becomes of it";
+  EXPECT_EQ(trial.one(rtsp, {.skipped = 0}).fate, engine::Fate::dropped);
+  EXPECT_EQ(trial.one(four("10.0.0.1", "10.0.0.2").tcp(40000, 555).build()).fate, engine::Fate::goes_on);
 }
 
 TEST(Srtp, reload_does_not_change_the_proxy) {
   SrtpTrial trial(section);
   const auto same = stage_of(section), other = stage_of(section + "max_streams = 5\nidle_timeout = \"9s\"\n"),
              none = stage_of("");
-  EXPECT_TRUE(trial.stage().reload(*same));
-  const auto changed = trial.stage().reload(*other), gone = trial.stage().reload(*none);
+  EXPECT_TRUE(trial.element().reload(*same));
+  const auto changed = trial.element().reload(*other), gone = trial.element().reload(*none);
   ASSERT_FALSE(changed);
   const std::string why = " cannot change while the gateway runs: restart it";
   EXPECT_EQ(changed.error().message, "[srtp.rtsp] max_streams" + why + "\n[srtp.rtsp] idle_timeout" + why);

@@ -71,7 +71,7 @@ TEST(Srtp, drops_rtsp_that_the_kernel_forwards) {
   const auto reason = [&](std::uint8_t ttl) {
     const Bytes frame =
         PacketBuilder().ipv4("10.0.0.1", "10.0.0.2").ttl(ttl).tcp(40000, 554).payload({1, 2, 3}).build();
-    return trial.stage().judge_from_host(0, frame.data(), static_cast<std::uint32_t>(frame.size()));
+    return trial.element().judge_from_host(0, frame.data(), static_cast<std::uint32_t>(frame.size()));
   };
   EXPECT_EQ(reason(63), srtp_rtsp_past_proxy);
   EXPECT_EQ(reason(255), packet::no_reason);
@@ -84,13 +84,11 @@ TEST(Srtp, a_server_of_the_explicit_mode_is_not_opened_past_the_proxy) {
   const Bytes odd = PacketBuilder().ipv4("10.0.0.9", "10.0.0.2").options({1, 1, 1, 1}).tcp(40000, 554).build();
   const Bytes down = PacketBuilder().ipv4("10.0.0.2", "10.0.0.9").tcp(554, 40000).payload({1, 2, 3}).build();
   const auto from_host = [&](const Bytes& frame) {
-    return trial.stage().judge_from_host(0, frame.data(), static_cast<std::uint32_t>(frame.size()));
+    return trial.element().judge_from_host(0, frame.data(), static_cast<std::uint32_t>(frame.size()));
   };
   EXPECT_EQ(trial.run({up}).front().reason, srtp_rtsp_past_proxy);
-  Bytes copy = odd;
-  EXPECT_EQ(trial.stage().judge_transit(0, copy.data(), static_cast<std::uint32_t>(copy.size()), 0),
-            srtp_rtsp_past_proxy);
-  EXPECT_EQ(trial.run({down}).front().reason, engine::to_host);
+  EXPECT_EQ(trial.one(odd, {.transit = SrtpTrial::How::Transit::before}).reason, srtp_rtsp_past_proxy);
+  EXPECT_EQ(trial.one(down).fate, engine::Fate::to_host);
   EXPECT_EQ(from_host(down), srtp_rtsp_past_proxy) << "forwarded, and none of the proxy's";
   EXPECT_EQ(from_host(up), packet::no_reason) << "the host's own";
 }

@@ -190,7 +190,7 @@ TEST(SharedKeys, are_told_to_who_asks_and_once) {
 TEST(SharedKeys, are_those_after_a_reload_and_named_by_the_new_files_lines) {
   SrtpTrial trial(section(7000) + section(7001, "protect", other_key30));
   MediaStreams& streams = streams_of(trial);
-  const auto reload = [&](const std::string& text) { trial.stage().reload(*srtp_of(text))->commit(); };
+  const auto reload = [&](const std::string& text) { trial.element().reload(*srtp_of(text))->commit(); };
   (void)streams.take_warnings();
   // 7001 takes the key that 7000 leaves with the same reload.
   reload(section(7001) + section(7000, "protect", third_key30));

@@ -78,7 +78,7 @@ TEST(Streams, that_come_back_to_their_key_by_reloads_are_told_of) {
   SrtpTrial trial(stream_text("protect"));
   MediaStreams& streams = streams_of(trial);
   EXPECT_THAT(streams.take_warnings(), ElementsAre(HasSubstr("1 SRTP stream of the file protect")));
-  const auto reload = [&](const std::string& text) { trial.stage().reload(*srtp_of(text))->commit(); };
+  const auto reload = [&](const std::string& text) { trial.element().reload(*srtp_of(text))->commit(); };
   reload(stream_text("protect", "rate = 9_000_000\n"));
   reload("");
   EXPECT_EQ(trial.figure("srtp_keys_again"), 0U);

@@ -10,8 +10,11 @@
 
 #include "base/prefetch.h"
 #include "crypto/selftest.h"
-#include "engine/function.h"
+#include "engine/batch_edit.h"
 #include "engine/options.h"
+#include "engine/pipeline.h"
+#include "function/routing.h"
+#include "function/srtp/address_settings.h"
 #include "function/srtp/clear_media.h"
 #include "function/srtp/rewrite.h"
 #include "function/srtp/rtsp_settings.h"
@@ -23,7 +26,7 @@ namespace {
 struct alignas(64) Header {
   const MediaStreamTable* table;
   std::uint64_t installs;  // that the device has
-  std::uint64_t now;       // when frames were described last
+  std::uint64_t now;       // when frames were classified last
   std::uint32_t jobs;      // at places [0, jobs): the device's, or the core's in its stead
   std::uint32_t kept;      // at [kept, capacity), the last frame's first: the core's alone
   std::uint32_t finished;
@@ -54,13 +57,13 @@ static_assert(sizeof(Work) == 48);
 constexpr std::uint32_t frame_ahead = 8, state_ahead = 4;
 
 // Of a frame: the place of its job, or one of these.
-constexpr std::uint32_t passes = 0xffffffff;
-constexpr std::uint32_t drops = 0x80000000;  // and the reason
+constexpr std::uint32_t passes = 0xffffffff, hands_over = 0xfffffffe;  // to the host
+constexpr std::uint32_t drops = 0x80000000;                            // and the reason
 
 constexpr std::uint32_t per_frame = header_per_frame + sizeof(crypto::Job) + sizeof(Work) + sizeof(std::uint32_t) +
                                     sizeof(crypto::Sums) + sizeof(crypto::Verdict);
 
-// Frames that are described together.
+// Frames that are classified together.
 constexpr std::uint32_t looks = 32;
 
 constexpr std::uint32_t drop(packet::Reason reason) {
@@ -104,11 +107,34 @@ struct Srtp::Look {
   MediaStream* stream;  // in all likelihood; null: unknown
 };
 
-std::uint32_t Srtp::bytes_per_frame() const {
-  return per_frame;
+engine::Shape Srtp::shape() const {
+  return {.bytes_per_frame = per_frame, .payloads = engine::Payloads::changed, .on_device = true};
 }
 
-Expected<void> Srtp::prepare(const engine::LanePlan& plan) {
+void* Srtp::find_trait(std::string_view name) {
+  if (name == MediaStreams::trait_name) return streams_ ? static_cast<MediaStreams*>(&*streams_) : nullptr;
+  return engine::offer<engine::Metrics, engine::DeviceCycle, engine::Grouping, engine::Recovery, engine::HostGate,
+                       engine::ChainRule, engine::NullDevice>(name, this);
+}
+
+// A bridge's frames are not addressed to the twins, so that the host would not have them.
+bool Srtp::check_chain(const engine::Pipeline& pipeline, Settings& section, bool was_right,
+                       const std::function<std::string(std::string_view)>& chain_with) const {
+  const bool is_routed = pipeline.first<Routing>() != nullptr;
+  if (section.has("rtsp") && !is_routed) {
+    section.error("rtsp",
+                  "the proxy needs a router, which is the last function: set [engine] chain = " + chain_with("route"));
+    return false;
+  }
+  if (!was_right || !is_routed) return true;
+  for (Settings& stream : section.sections("stream")) {
+    const auto destination = packet::IpAddress::parse(stream.text("destination", ""));
+    if (destination && is_of_many(*destination)) stream.error("destination", many_before_router);
+  }
+  return true;
+}
+
+Expected<void> Srtp::prepare(const engine::Plan& plan) {
   if (plan.forwarders) {
     return make_error("[srtp] cannot have forwarders: a stream is one thread's. Take [engine] forwarder_cores away");
   }
@@ -129,7 +155,7 @@ Expected<void> Srtp::prepare(const engine::LanePlan& plan) {
   if (!spent) return make_error("[srtp] " + spent.error().message);
   streams_.emplace(*keys_, *current_, std::size_t{2} * options_.max_keys, options_.largest_frame, options_.ports,
                    options_.rtsp ? &*options_.rtsp : nullptr, std::move(*spent));
-  if (last_ != nullptr && last_->routing() != nullptr) streams_->stand_before_router();
+  if (plan.pipeline != nullptr && plan.pipeline->first<Routing>() != nullptr) streams_->stand_before_router();
   auto streams = streams_->prepare(options_.streams);
   if (!streams) return make_error("[srtp] " + streams.error().message);
   streams_->commit(*streams);
@@ -146,53 +172,59 @@ Expected<void> Srtp::attach(device::Gpu& gpu, const engine::DevicePlan& plan) {
       gpu, *keys_,
       {.max_packets = plan.batch_capacity, .max_packet_bytes = packet_bytes, .together = engine::most_of_one_lane});
   if (!made) return make_error("[srtp] " + made.error().message);
-  gpu_crypto_ = std::move(*made);
   most_on_device_ = room_on_device_ = packet_bytes;
-  installs_on_device_.store(installs, std::memory_order_release);
+  devices_.push_back(std::make_unique<OnDevice>(std::move(*made), installs));
   return {};
 }
 
 // What is launched from now on finds the keys, whatever its stream.
-Expected<void> Srtp::begin_cycle(device::GpuStream& stream) {
+Expected<void> Srtp::begin_cycle(std::uint32_t device, device::GpuStream& stream) {
+  OnDevice& on = *devices_[device];
   const std::uint64_t installs = keys_->installs();
-  if (auto ok = gpu_crypto_->sync(stream); !ok) return ok;
-  if (gpu_crypto_->up_to_date()) installs_on_device_.store(installs, std::memory_order_release);
+  if (auto ok = on.crypto->sync(stream); !ok) return ok;
+  if (on.crypto->up_to_date()) on.installs.store(installs, std::memory_order_release);
   return {};
 }
 
-Expected<void> Srtp::launch(const engine::Batch& batch, std::byte* area, device::GpuStream& stream) {
-  const engine::Batch* const one = &batch;
-  return launch_together({&one, 1}, {&area, 1}, stream);
+// That all of them have: which one a batch goes to is not known yet.
+std::uint64_t Srtp::installs_on_devices() const {
+  std::uint64_t least = ~std::uint64_t{0};
+  for (const auto& device : devices_) least = std::min(least, device->installs.load(std::memory_order_acquire));
+  return least;
 }
 
-Expected<void> Srtp::launch_together(std::span<const engine::Batch* const> batches, std::span<std::byte* const> areas,
-                                     device::GpuStream& stream) {
+Expected<void> Srtp::launch(engine::Batch& batch, device::GpuStream& stream) {
+  engine::Batch* const one = &batch;
+  return launch_together({&one, 1}, stream);
+}
+
+Expected<void> Srtp::launch_together(std::span<engine::Batch* const> batches, device::GpuStream& stream) {
   std::array<crypto::GpuBatch, engine::most_together> all;
   for (std::size_t b = 0; b < batches.size(); ++b) {
-    const Area a(areas[b], batches[b]->capacity);
+    const Area a(area(*batches[b]), batches[b]->capacity);
     all[b] = {a.jobs, a.verdicts, a.header->jobs, a.header->sums ? a.sums : nullptr, &a.header->runs};
   }
-  return gpu_crypto_->run(std::span(all).first(batches.size()), stream);
+  return devices_[batches.front()->device]->crypto->run(std::span(all).first(batches.size()), stream);
 }
 
-void Srtp::describe(const engine::Batch& batch, std::byte* area, std::uint32_t first) {
-  const Area a(area, batch.capacity);
-  if (first == 0) {
+void Srtp::classify(engine::Batch& batch, engine::Span span) {
+  const Area a(area(batch), batch.capacity);
+  if (span.first == 0) {
     Header& header = *a.header;
     header.table = current_->pin(reader_of(batch));
-    header.installs = installs_on_device_.load(std::memory_order_acquire);
+    header.installs = installs_on_devices();
     header.jobs = header.finished = 0;
     header.kept = batch.capacity;
     header.kept_done = header.sums = header.stands_in = false;
     header.runs.clear();
   }
-  for (std::uint32_t i = first; i < batch.count; i += looks) {
-    describe_some(batch, a, i, std::min(batch.count - i, looks));
+  for (std::uint32_t i = span.first; i < span.end(); i += looks) {
+    classify_some(batch, a, i, std::min(span.end() - i, looks));
   }
 }
 
 // With many streams their state is in no cache: it is asked for, step by step, for all frames at once.
-void Srtp::describe_some(const engine::Batch& batch, const Area& a, std::uint32_t first, std::uint32_t count) {
+void Srtp::classify_some(const engine::Batch& batch, const Area& a, std::uint32_t first, std::uint32_t count) {
   Look look[looks];
   a.header->now = rte_rdtsc();
   const MediaStreamSlots::View& view = a.header->table->view();
@@ -212,7 +244,14 @@ void Srtp::describe_some(const engine::Batch& batch, const Area& a, std::uint32_
   for (std::uint32_t i = 0; i < count; ++i) {
     if (look[i].stream != nullptr) look[i].stream->prefetch_state(batch.lane);
   }
-  for (std::uint32_t i = 0; i < count; ++i) a.places[first + i] = place_of(batch, a, first + i, look[i]);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const std::uint32_t of = first + i;
+    if (batch.goes_on(of)) [[likely]] {
+      a.places[of] = place_of(batch, a, of, look[i]);
+    } else {
+      a.places[of] = batch.is_live(of) ? place_of_transit(batch, a, of, look[i].media) : passes;
+    }
+  }
 }
 
 std::uint32_t Srtp::place_of(const engine::Batch& batch, const Area& a, std::uint32_t i, const Look& look) {
@@ -240,9 +279,23 @@ std::uint32_t Srtp::place_of(const engine::Batch& batch, const Area& a, std::uin
   }
   stream->came(a.header->now);
   if (const MediaKey* const ends = stream->leaves(); ends != nullptr) [[unlikely]] {
-    give_new_ends(batch, i, media, *ends);
+    rewrite_ends(batch.data(i), media.udp_offset, *ends);  // before what forwards looks where it goes
   }
   return place;
+}
+
+// Of a frame that the kernel is to forward, which neither protects nor unprotects: no frame of a stream goes that way,
+// and none gets new ends.
+[[gnu::noinline]] std::uint32_t Srtp::place_of_transit(const engine::Batch& batch, const Area& a, std::uint32_t i,
+                                                       const MediaFrame& media) const {
+  const std::uint8_t* const frame = batch.data(i);
+  packet::Reason why = packet::no_reason;
+  if (media.kind != MediaFrameKind::other) {
+    why = look_at_odd(*a.header->table, frame, batch.length[i], media);
+  } else if (rtsp_flows_.look_at(frame, batch.length[i]) == RtspFrame::past) {
+    why = srtp_rtsp_past_proxy;
+  }
+  return why != packet::no_reason ? drop(why) : passes;
 }
 
 // A later fragment has no ports.
@@ -264,13 +317,6 @@ bool Srtp::goes_on_in_clear(const std::uint8_t* frame, std::uint32_t length, con
   return !options_.rtsp->is_explicit(packet::IpAddress::from_bytes(static_cast<int>(key.family), key.destination));
 }
 
-// What forwards has read the old ones.
-[[gnu::noinline]] void Srtp::give_new_ends(const engine::Batch& batch, std::uint32_t i, const MediaFrame& media,
-                                           const MediaKey& ends) {
-  rewrite_ends(reinterpret_cast<std::uint8_t*>(batch.frame[i]), media.udp_offset, ends);
-  if (last_ != nullptr) last_->readdress(batch, i);
-}
-
 // UDP of no stream at the proxy's own ports: the host's, like all that is addressed to it.
 [[gnu::noinline]] void Srtp::look_at_stray(std::uint32_t lane, const MediaStreamTable& table, MediaKey key) {
   const RtspOptions& rtsp = *options_.rtsp;
@@ -286,7 +332,7 @@ std::uint32_t Srtp::prepare_packet(const engine::Batch& batch, const Area& a, st
   auto* const frame = reinterpret_cast<std::uint8_t*>(batch.frame[i]);
   std::uint8_t* const payload = frame + media.payload_offset();
   const std::uint32_t length = udp_payload_length(frame, media);
-  const std::uint32_t buffer = batch.length[i] + rte_pktmbuf_tailroom(batch.mbuf[i]);
+  const std::uint32_t buffer = engine::room_from(batch, i);
   // What is unprotected gets shorter.
   const std::uint32_t most = stream.protects() ? std::min(buffer, options_.largest_frame) : buffer;
   if (most < media.payload_offset() + length) return drop(srtp_too_big);
@@ -306,7 +352,7 @@ std::uint32_t Srtp::prepare_packet(const engine::Batch& batch, const Area& a, st
   Work& work = a.works[place];
   crypto::Job& job = a.jobs[place];
   const srtp::Packet packet{payload, length, most - media.payload_offset()};
-  const bool sums = for_device && gpu_crypto_ != nullptr && has_udp_checksum(frame, media);
+  const bool sums = for_device && !devices_.empty() && has_udp_checksum(frame, media);
   const bool checks = sums && stream.protects() && !channel->marks_at_once(packet);
   if (stream.protects() && !checks && !udp_checksum_ok(frame, media)) return drop(srtp_bad_checksum);
   const srtp::Status status = unowned ? channel->prepare_unowned(packet, stream.first_roc(), job, work.pending)
@@ -352,7 +398,7 @@ std::uint32_t Srtp::place_of_other(const engine::Batch& batch, std::uint32_t i) 
   switch (rtsp_flows_.look_at(reinterpret_cast<const std::uint8_t*>(batch.frame[i]), batch.length[i])) {
     case RtspFrame::rtsp:
       lanes_[batch.lane]->to_proxy.add(1);
-      return drop(engine::to_host);
+      return hands_over;
     case RtspFrame::past:
       return drop(srtp_rtsp_past_proxy);
     case RtspFrame::fragment:
@@ -392,14 +438,14 @@ std::uint32_t Srtp::place_of_other(const engine::Batch& batch, std::uint32_t i) 
   return passes;
 }
 
-void Srtp::compute(const engine::Batch& batch, std::byte* area, std::uint32_t first, std::uint32_t count) {
-  const Area a(area, batch.capacity);
+void Srtp::compute(engine::Batch& batch, engine::Span span) {
+  const Area a(area(batch), batch.capacity);
   const std::span<const Work> works(a.works, a.header->jobs);
   const auto at = [&](std::uint32_t frame) {
     return static_cast<std::size_t>(std::ranges::lower_bound(works, frame, {}, &Work::frame) - works.begin());
   };
-  const std::size_t from = at(first);
-  const std::size_t jobs = at(first + count) - from;
+  const std::size_t from = at(span.first);
+  const std::size_t jobs = at(span.end()) - from;
   if (jobs == 0) return;
   lanes_[batch.lane]->cpu.run(*keys_, {a.jobs + from, jobs}, {a.verdicts + from, jobs},
                               {a.sums + from, a.header->sums ? jobs : 0});
@@ -413,8 +459,8 @@ void Srtp::compute(const engine::Batch& batch, std::byte* area, std::uint32_t fi
   a.header->kept_done = true;
 }
 
-void Srtp::lost(const engine::Batch& batch, std::byte* area) {
-  const Area a(area, batch.capacity);
+void Srtp::lost(engine::Batch& batch) {
+  const Area a(area(batch), batch.capacity);
   for (std::uint32_t job = 0; job < a.header->jobs; ++job) {
     const Work& work = a.works[job];
     work.leg->channel->abandon(work.pending);
@@ -424,8 +470,8 @@ void Srtp::lost(const engine::Batch& batch, std::byte* area) {
   a.header->jobs = 0;
 }
 
-void Srtp::stand_in(const engine::Batch& batch, std::byte* area) {
-  const Area a(area, batch.capacity);
+void Srtp::null_result(engine::Batch& batch) {
+  const Area a(area(batch), batch.capacity);
   for (std::uint32_t i = 0; i < a.jobs_in_all(); ++i) {
     a.verdicts[a.place(i)] = crypto::Verdict::done;
     a.sums[a.place(i)] = {};
@@ -447,19 +493,28 @@ void Srtp::fetch_ahead(const engine::Batch& batch, const Area& a, std::uint32_t 
   }
 }
 
-packet::Reason Srtp::judge(const engine::Batch& batch, std::byte* area, std::uint32_t i, std::uint64_t /*tsc*/) {
-  const Area a(area, batch.capacity);
-  fetch_ahead(batch, a, i);
-  const std::uint32_t place = a.places[i];
-  if (place == passes) return packet::no_reason;
-  if ((place & drops) != 0) return static_cast<packet::Reason>(place & ~drops);
-  const packet::Reason why = finish(batch, a, i, place);
-  if (why != packet::no_reason) [[unlikely]]
-    a.works[place].stream->rare().drop(why);
-  return why;
+void Srtp::apply(engine::Batch& batch, engine::Span span, engine::Emitter& /*out*/) {
+  const Area a(area(batch), batch.capacity);
+  for (std::uint32_t i = span.first; i < span.end(); ++i) {
+    fetch_ahead(batch, a, i);
+    const std::uint32_t place = a.places[i];
+    if (place == passes || !batch.is_live(i)) continue;
+    if (place == hands_over) {
+      batch.to_host(i);
+    } else if ((place & drops) != 0) {
+      batch.drop(i, static_cast<packet::Reason>(place & ~drops));
+    } else if (!batch.goes_on(i)) [[unlikely]] {
+      a.works[place].stream->rare().drop(srtp_not_plain);
+      batch.drop(i, srtp_not_plain);  // an element in front has left it to the kernel since
+    } else if (const packet::Reason why = finish(batch, a, i, place); why != packet::no_reason) [[unlikely]] {
+      a.works[place].stream->rare().drop(why);
+      batch.drop(i, why);
+    }
+  }
+  if (span.end() == batch.count) release(batch, a);
 }
 
-packet::Reason Srtp::finish(const engine::Batch& batch, const Area& a, std::uint32_t i, std::uint32_t place) {
+packet::Reason Srtp::finish(engine::Batch& batch, const Area& a, std::uint32_t i, std::uint32_t place) {
   if (place >= a.header->kept && !a.header->kept_done) [[unlikely]] {
     compute_kept(batch, a);
   }
@@ -483,8 +538,7 @@ packet::Reason Srtp::finish(const engine::Batch& batch, const Area& a, std::uint
     return reason_of(status);
   }
   const std::uint32_t length = set_length(frame, a, place);
-  batch.length[i] = batch.mbuf[i]->data_len = static_cast<std::uint16_t>(length);
-  batch.mbuf[i]->pkt_len = length;
+  engine::set_length(batch, i, length);
   LaneState& lane = *lanes_[batch.lane];
   engine::Counter& counter = work.protects ? (work.rtcp ? lane.protected_rtcp : lane.protected_rtp)
                                            : (work.rtcp ? lane.unprotected_rtcp : lane.unprotected_rtp);
@@ -509,20 +563,8 @@ std::uint32_t Srtp::set_length(std::uint8_t* frame, const Area& a, std::uint32_t
   return set_udp_payload_length(frame, work.udp_offset, pending.length, sum);
 }
 
-packet::Reason Srtp::judge_transit(std::uint32_t lane, std::uint8_t* frame, std::uint32_t length,
-                                   std::uint64_t /*tsc*/) {
-  MediaFrame media;
-  read_media_frame(frame, length, media);
-  if (media.kind == MediaFrameKind::other) {
-    return rtsp_flows_.look_at(frame, length) == RtspFrame::past ? srtp_rtsp_past_proxy : packet::no_reason;
-  }
-  const auto table = current_->read(std::size_t{lanes_count_} * engine::batches_range.most + lane);
-  return look_at_odd(*table, frame, length, media);
-}
-
-void Srtp::judged(const engine::Batch& batch, std::byte* area) {
-  const Area a(area, batch.capacity);
-  // A stage in front may have dropped some.
+void Srtp::release(const engine::Batch& batch, const Area& a) {
+  // Another element may have dropped some.
   const std::uint32_t jobs = a.jobs_in_all();
   for (std::uint32_t job = 0; a.header->finished != jobs && job < jobs; ++job) {
     Work& work = a.works[a.place(job)];
@@ -569,7 +611,7 @@ std::vector<engine::Figure> Srtp::figures() const {
   return all;
 }
 
-Expected<engine::Stage::Change> Srtp::reload(Stage& fresh) {
+Expected<engine::Element::Change> Srtp::reload(Element& fresh) {
   const SrtpOptions& wanted = static_cast<const Srtp&>(fresh).options_;
   if (wanted.max_keys != options_.max_keys) {
     return make_error("[srtp] max_keys cannot change while the gateway runs: restart it");

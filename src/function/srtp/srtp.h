@@ -1,4 +1,4 @@
-// The stage "srtp": protects RTP and RTCP of a table of streams on their way out and unprotects SRTP and SRTCP
+// The element "srtp": protects RTP and RTCP of a table of streams on their way out and unprotects SRTP and SRTCP
 // on their way in (RFC 3711, 6188, 7714), in frames of any port. Streams are the configuration's and, while lanes run,
 // what others add and remove (media_streams.h): the API, and the RTSP proxy, to which the frames of RTSP connections go
 // as the host's (rtsp_flows.h); those that its kernel would forward all the same do not leave it (rtsp_guard.h).
@@ -10,16 +10,17 @@
 // whatever became of its stream. A stream of the proxy's explicit mode is addressed to the proxy: its frames get new
 // addresses and ports, too (rewrite.h), before what forwards looks where they go.
 //
-// A stage and not a function, so that it stands before the bridge and the router alike: chain = ["srtp", "route"].
-//   describe()  finds the stream, prepares the packet: crypto::Job
+// It stands before the bridge and the router alike: chain = ["srtp", "route"].
+//   classify()  finds the stream, prepares the packet: crypto::Job
 //   compute()   the jobs of a batch at once, in place, by intel-ipsec-mb; launch() the same on a GPU
 //               (crypto/gpu_crypto.h). Jobs are of packets of streams alone: other frames cost a device nothing
-//   judge()     finishes the packet: drops it, or sets its lengths and checksums
+//   apply()     finishes the packet: drops it, or sets its lengths and checksums
 // The UDP checksum of what is to be protected is checked (a wrong one would become a right one), and made anew of what
-// leaves. With a GPU that takes no more of a frame than its headers: the job asks for the payload's sums, and judge()
-// does both. The core itself checks, in describe(), what it must know to be right by then
+// leaves. With a GPU that takes no more of a frame than its headers: the job asks for the payload's sums, and apply()
+// does both. The core itself checks, in classify(), what it must know to be right by then
 // (srtp::Channel::marks_at_once()) and what is kept from the GPU; without a GPU everything.
-// As payloads change, a stage that reads them may not be in the same chain (engine::Payloads).
+// As payloads change, an element that reads them is in another pass (engine/pipeline.h): behind this one it sees what
+// was unprotected, and in front what is to be protected.
 //
 // A GPU has a copy of the keys, which begin_cycle() brings up to date. A packet is *kept from it*, and computed by the
 // lane's core when its frame is judged, with all such packets of its batch, if its keys are not there yet (its stream
@@ -37,13 +38,13 @@
 // its key, and not what its indexes or windows are made by, is refused: they would begin anew. What a batch under way
 // has found lives until it ends.
 //
-// Threads: as of engine::Stage; without forwarders, because a stream's state is one thread's: its window is read when a
-// packet is collected and moves when it is forwarded (prepare() says so). All frames of a stream must come by one lane
-// (media_stream.h); the others are dropped (srtp_other_lane). What is to be unprotected is worked on by any lane until
-// one has found a packet authentic: finish() claims the stream for it. Memory: 100 pinned bytes for each frame of a
-// batch; keys and streams: docs/srtp.md; on a GPU what crypto/gpu_crypto.h says, of batches of the engine's size. Cost,
-// estimated and not measured: of a frame of no stream 3 ns, of UDP one look-up more; of a stream's packet docs/srtp.md
-// has it.
+// Threads: as of engine::Element; without forwarders, because a stream's state is one thread's: its window is read when
+// a packet is collected and moves when it is forwarded (prepare() says so). All frames of a stream must come by one
+// lane (media_stream.h); the others are dropped (srtp_other_lane). What is to be unprotected is worked on by any lane
+// until one has found a packet authentic: finish() claims the stream for it. Memory: 100 pinned bytes for each frame of
+// a batch; keys and streams: docs/srtp.md; on a GPU what crypto/gpu_crypto.h says, of batches of the engine's size.
+// Cost, estimated and not measured: of a frame of no stream 3 ns, of UDP one look-up more; of a stream's packet
+// docs/srtp.md has it.
 #pragma once
 
 #include <atomic>
@@ -56,8 +57,9 @@
 #include "crypto/gpu_crypto.h"
 #include "crypto/key_table.h"
 #include "engine/counters.h"
+#include "engine/element.h"
 #include "engine/port_table.h"
-#include "engine/stage.h"
+#include "engine/traits.h"
 #include "function/srtp/drop_reasons.h"
 #include "function/srtp/media_stream.h"
 #include "function/srtp/rtsp_flows.h"
@@ -67,7 +69,14 @@
 
 namespace sluice::function {
 
-class Srtp final : public engine::Stage {
+class Srtp final : public engine::Element,
+                   public engine::Metrics,
+                   public engine::DeviceCycle,
+                   public engine::Grouping,
+                   public engine::Recovery,
+                   public engine::HostGate,
+                   public engine::ChainRule,
+                   public engine::NullDevice {
  public:
   struct SrtpOptions {
     std::vector<MediaStreamSettings> streams;  // 5-tuples are unique; empty once prepare() has put them in force
@@ -86,33 +95,31 @@ class Srtp final : public engine::Stage {
         has_media_ports_(options_.rtsp && !options_.rtsp->listen.empty()),
         drops_unprotected_(options_.drops_unprotected) {}
 
-  std::uint32_t bytes_per_frame() const override;
-  void stands_before(engine::Function& last) override { last_ = &last; }
-  Expected<void> prepare(const engine::LanePlan& plan) override;
+  engine::Shape shape() const override;
+  void* find_trait(std::string_view name) override;
+  Expected<void> prepare(const engine::Plan& plan) override;
   Expected<void> attach(device::Gpu& gpu, const engine::DevicePlan& plan) override;
   // From RTP's or RTCP's first byte to the end of the tag, at most, for a GPU where frames have `frame_bytes`.
   static constexpr std::uint32_t device_packet_bytes(std::uint32_t frame_bytes) { return frame_bytes - 62; }
-  void describe(const engine::Batch& batch, std::byte* area, std::uint32_t first) override;
-  Expected<void> launch(const engine::Batch& batch, std::byte* area, device::GpuStream& stream) override;
-  bool launches_alone() const override { return true; }
-  Expected<void> launch_together(std::span<const engine::Batch* const> batches, std::span<std::byte* const> areas,
-                                 device::GpuStream& stream) override;
-  void compute(const engine::Batch& batch, std::byte* area, std::uint32_t first, std::uint32_t count) override;
-  void lost(const engine::Batch& batch, std::byte* area) override;
-  Expected<void> begin_cycle(device::GpuStream& stream) override;
+  void classify(engine::Batch& batch, engine::Span span) override;
+  Expected<void> launch(engine::Batch& batch, device::GpuStream& stream) override;
+  Expected<void> launch_together(std::span<engine::Batch* const> batches, device::GpuStream& stream) override;
+  void compute(engine::Batch& batch, engine::Span span) override;
+  void apply(engine::Batch& batch, engine::Span span, engine::Emitter& out) override;
+  Expected<Change> reload(Element& fresh) override;
+
+  void lost(engine::Batch& batch) override;
+  Expected<void> begin_cycle(std::uint32_t device, device::GpuStream& stream) override;
   // As if every tag were right: what leaves then is not SRTP.
-  void stand_in(const engine::Batch& batch, std::byte* area) override;
-  packet::Reason judge(const engine::Batch& batch, std::byte* area, std::uint32_t i, std::uint64_t tsc) override;
-  packet::Reason judge_transit(std::uint32_t lane, std::uint8_t* frame, std::uint32_t length,
-                               std::uint64_t tsc) override;
+  void null_result(engine::Batch& batch) override;
   packet::Reason judge_from_host(std::uint32_t /*lane*/, const std::uint8_t* frame,
                                  std::uint32_t length) const override {
     return rtsp_guard_.went_past(frame, length) ? srtp_rtsp_past_proxy : packet::no_reason;
   }
-  void judged(const engine::Batch& batch, std::byte* area) override;
   std::vector<engine::Figure> figures() const override;
-  MediaStreams* media_streams() override { return streams_ ? &*streams_ : nullptr; }
-  Expected<Change> reload(Stage& fresh) override;
+  // The proxy needs a router, and behind one no stream may go to many.
+  bool check_chain(const engine::Pipeline& pipeline, Settings& section, bool was_right,
+                   const std::function<std::string(std::string_view)>& chain_with) const override;
 
  private:
   struct alignas(64) LaneState {
@@ -124,21 +131,23 @@ class Srtp final : public engine::Stage {
   struct Area;
 
   struct Look;
-  void describe_some(const engine::Batch& batch, const Area& area, std::uint32_t first, std::uint32_t count);
+  void classify_some(const engine::Batch& batch, const Area& area, std::uint32_t first, std::uint32_t count);
   // Where frame i stands: the place of its job, or what to do without one.
   std::uint32_t place_of(const engine::Batch& batch, const Area& area, std::uint32_t i, const Look& look);
+  std::uint32_t place_of_transit(const engine::Batch& batch, const Area& area, std::uint32_t i,
+                                 const MediaFrame& media) const;
   std::uint32_t prepare_packet(const engine::Batch& batch, const Area& area, std::uint32_t i, const MediaFrame& media,
                                MediaStream& stream);
   std::uint32_t place_of_other(const engine::Batch& batch, std::uint32_t i);
   packet::Reason look_at_odd(const MediaStreamTable& table, const std::uint8_t* frame, std::uint32_t length,
                              const MediaFrame& media) const;
   bool goes_on_in_clear(const std::uint8_t* frame, std::uint32_t length, const MediaFrame& media) const;
-  void give_new_ends(const engine::Batch& batch, std::uint32_t i, const MediaFrame& media, const MediaKey& ends);
   void look_at_stray(std::uint32_t lane, const MediaStreamTable& table, MediaKey key);
   packet::Reason look_at_lane(std::uint32_t lane, MediaStream& stream, bool& unowned) const;
   std::uint32_t place_without_key(std::uint32_t lane, bool rtcp, MediaStream& stream);
   void compute_kept(const engine::Batch& batch, const Area& area);
-  packet::Reason finish(const engine::Batch& batch, const Area& area, std::uint32_t i, std::uint32_t place);
+  packet::Reason finish(engine::Batch& batch, const Area& area, std::uint32_t i, std::uint32_t place);
+  void release(const engine::Batch& batch, const Area& area);
   static void fetch_ahead(const engine::Batch& batch, const Area& area, std::uint32_t i);
   static std::uint32_t set_length(std::uint8_t* frame, const Area& area, std::uint32_t place);
 
@@ -147,9 +156,14 @@ class Srtp final : public engine::Stage {
   std::vector<std::uint16_t> lane_ports_;
   std::optional<crypto::KeyTable> keys_;  // outlives the streams
   std::vector<std::unique_ptr<LaneState>> lanes_;
-  std::unique_ptr<crypto::GpuCrypto> gpu_crypto_;  // null: none
-  // KeyTable::installs() that the GPU has, and what a packet's length and room must be. Without one everything will do.
-  std::atomic<std::uint64_t> installs_on_device_{~std::uint64_t{0}};
+  // By DevicePlan::device; none without a GPU. KeyTable::installs() that the GPU has.
+  struct OnDevice {
+    std::unique_ptr<crypto::GpuCrypto> crypto;
+    std::atomic<std::uint64_t> installs;
+  };
+  std::vector<std::unique_ptr<OnDevice>> devices_;
+  std::uint64_t installs_on_devices() const;
+  // What a packet's length and room must be for a GPU. Without one everything will do.
   std::uint32_t most_on_device_ = 0xffffffff, room_on_device_ = 0;
   // Its readers: batches, and each lane's collector.
   std::optional<Exchanged<MediaStreamTable>> current_;
@@ -159,7 +173,6 @@ class Srtp final : public engine::Stage {
   ServerMedia server_media_;
   bool has_media_ports_ = false;  // [srtp.rtsp] listen
   std::atomic<bool> drops_unprotected_;
-  engine::Function* last_ = nullptr;  // what forwards; null: not in a chain
 };
 
 }  // namespace sluice::function

@@ -1,4 +1,5 @@
-// The stage "srtp" in a chain on an engine: before a bridge, behind an acl, and with a GPU that fails.
+// The element "srtp" in a chain on an engine: before a bridge, behind an acl, and with a GPU that fails.
+#include "engine/pipeline.h"
 #include "function/acl/acl_trial_test.h"
 #include "function/srtp/srtp_trial_test.h"
 
@@ -13,11 +14,12 @@ class SrtpChain : public testing::TestWithParam<std::string> {
   }
   static AclTrial::Maker behind_an_acl(const std::string& text) {
     return [text](const engine::PortTable&) {
-      std::vector<std::unique_ptr<engine::Stage>> stages;
-      stages.push_back(std::make_unique<AwaitGpu>());
-      stages.push_back(acl_of("[[acl.rule]]\nprotocol = \"udp\"\nsource_port = \"9\"\naction = \"deny\"\n"));
-      stages.push_back(srtp_of(text));
-      return std::make_unique<Chain>(std::move(stages), std::make_unique<Bridge>(std::vector<std::uint16_t>{1, 0}));
+      std::vector<std::unique_ptr<engine::Element>> elements;
+      elements.push_back(std::make_unique<AwaitGpu>());
+      elements.push_back(acl_of("[[acl.rule]]\nprotocol = \"udp\"\nsource_port = \"9\"\naction = \"deny\"\n"));
+      elements.push_back(srtp_of(text));
+      elements.push_back(std::make_unique<Bridge>(std::vector<std::uint16_t>{1, 0}));
+      return std::make_unique<engine::Pipeline>(std::move(elements));
     };
   }
 };

@@ -1,4 +1,4 @@
-// What a lane's core takes for a frame of a stream in the stage "srtp",
+// What a lane's core takes for a frame of a stream in the element "srtp",
 // collected and forwarded, where a GPU does the cryptography: frames lie in
 // memory, as a device has left them, and nothing is computed. By streams of the
 // lane; with a GPU (or the shim) attached if there is one, as on a core alone
@@ -17,7 +17,8 @@
 #include "base/prefetch.h"
 #include "device/gpu.h"
 #include "engine/batch.h"
-#include "engine/function.h"
+#include "engine/element.h"
+#include "engine/emitter.h"
 #include "function/srtp/srtp.h"
 #include "packet/builder.h"
 
@@ -33,7 +34,7 @@ packet::IpAddress source_of(std::uint32_t stream) {
   return packet::IpAddress::from_bytes(4, bytes);
 }
 
-std::unique_ptr<Srtp> make_stage(std::uint32_t streams) {
+std::unique_ptr<Srtp> make_element(std::uint32_t streams) {
   constexpr std::uint8_t to[] = {198, 18, 0, 2};
   const std::string key = "1 AES_CM_128_HMAC_SHA1_80 inline:WVNfX19zZW1jdGwgKCkgewkyMjA7fQp9CnVubGVz";
   Srtp::SrtpOptions options;
@@ -52,14 +53,14 @@ std::unique_ptr<Srtp> make_stage(std::uint32_t streams) {
 
 class Bed {
  public:
-  explicit Bed(std::uint32_t streams) : streams_(streams), stage_(make_stage(streams)) {
-    if (!stage_->prepare({.lanes = 1})) std::abort();
+  explicit Bed(std::uint32_t streams) : streams_(streams), element_(make_element(streams)) {
+    if (!element_->prepare({.lanes = 1})) std::abort();
     if (auto gpu = device::Gpu::open(0, 1)) {
       gpu_ = std::move(*gpu);
-      if (!stage_->attach(*gpu_, {1, 1, frames_a_batch, frame_bytes})) std::abort();
+      if (!element_->attach(*gpu_, {1, 1, frames_a_batch, frame_bytes})) std::abort();
     }
-    const std::size_t area = 64 + std::size_t{frames_a_batch} * stage_->bytes_per_frame();
-    area_ = static_cast<std::byte*>(std::aligned_alloc(64, (area + 63) / 64 * 64));
+    const std::size_t area = std::size_t{frames_a_batch} * element_->shape().bytes_per_frame;
+    batch_.area[0] = static_cast<std::byte*>(std::aligned_alloc(64, (area + 63) / 64 * 64));
     buffers_ = static_cast<std::uint8_t*>(std::aligned_alloc(4096, std::size_t{frames_a_batch} * buffer_bytes));
     for (std::uint32_t i = 0; i < frames_a_batch; ++i) {
       mbufs_.push_back(&memory_[i]);
@@ -71,10 +72,11 @@ class Bed {
     batch_.frame = addresses_.data();
     batch_.length = lengths_.data();
     batch_.mbuf = mbufs_.data();
+    batch_.row = rows_.data();
     batch_.capacity = frames_a_batch;
   }
   ~Bed() {
-    std::free(area_);
+    std::free(batch_.area[0]);
     std::free(buffers_);
   }
   Bed(const Bed&) = delete;
@@ -102,6 +104,7 @@ class Bed {
       _mm_clflush(&memory_[i]);
     }
     batch_.count = 0;
+    std::ranges::fill(rows_, engine::Row{});
     _mm_mfence();
   }
   void collect() {
@@ -109,13 +112,13 @@ class Bed {
       const std::uint32_t first = batch_.count;
       for (std::uint32_t i = first; i < first + burst; ++i) prefetch(rte_pktmbuf_mtod(mbufs_[i], const void*));
       batch_.count += burst;
-      stage_->describe(batch_, area_, first);
+      element_->classify(batch_, {first, burst});
     }
   }
   // As if a device had done it, after a time in which the lane did other
   // things.
   void stand_in() {
-    stage_->stand_in(batch_, area_);
+    element_->null_result(batch_);
     for (std::uint32_t i = 0; i < frames_a_batch; ++i) {
       const auto* const at = reinterpret_cast<const std::uint8_t*>(addresses_[i]);
       for (std::size_t b = 0; b < lengths_[i] + 64U; b += 64) _mm_clflush(at + b);
@@ -125,23 +128,23 @@ class Bed {
   }
   std::uint32_t forward() {
     std::uint32_t passed = 0;
-    for (std::uint32_t i = 0; i < frames_a_batch; ++i) {
-      passed += stage_->judge(batch_, area_, i, 0) == packet::no_reason ? 1 : 0;
-    }
-    stage_->judged(batch_, area_);
+    element_->apply(batch_, {0, frames_a_batch}, emitter_);
+    for (std::uint32_t i = 0; i < frames_a_batch; ++i) passed += batch_.goes_on(i) ? 1 : 0;
     return passed;
   }
 
  private:
   const std::uint32_t streams_;
   std::unique_ptr<device::Gpu> gpu_;
-  std::unique_ptr<Srtp> stage_;
-  std::byte* area_ = nullptr;
+  std::unique_ptr<Srtp> element_;
   std::uint8_t* buffers_ = nullptr;
   std::vector<rte_mbuf> memory_ = std::vector<rte_mbuf>(frames_a_batch);
   std::vector<rte_mbuf*> mbufs_;
   std::vector<std::uint64_t> addresses_;
   std::vector<std::uint16_t> lengths_ = std::vector<std::uint16_t>(frames_a_batch);
+  std::vector<engine::Row> rows_ = std::vector<engine::Row>(frames_a_batch);
+  engine::LaneCounters counters_;
+  engine::Emitter emitter_{{}, 0, counters_, nullptr};
   engine::Batch batch_;
   std::uint32_t next_ = 0;
 };

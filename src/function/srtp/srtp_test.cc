@@ -362,12 +362,12 @@ TEST(Srtp, has_no_forwarders) {
   EXPECT_NE(prepared.error().message.find("forwarder_cores"), std::string::npos) << prepared.error().message;
 }
 
-// What is asked of the type before there is a stage.
-TEST(Srtp, its_type_says_what_the_stage_does) {
-  const engine::FunctionType* const type = engine::find_function("srtp");
+// What is asked of the type before there is an element.
+TEST(Srtp, its_type_says_what_the_element_does) {
+  const engine::ElementType* const type = engine::find_element("srtp");
   ASSERT_NE(type, nullptr);
   EXPECT_TRUE(type->one_thread);
-  EXPECT_EQ(type->launches_alone, srtp_of(stream_text("protect"))->launches_alone());
+  EXPECT_EQ(type->launches_alone, srtp_of(stream_text("protect"))->trait<engine::Grouping>() != nullptr);
 }
 
 // A lane derives these keys as they are needed: a stream of them is the lane's that brings any frame.
@@ -380,7 +380,7 @@ TEST(Srtp, a_stream_with_a_derivation_rate_is_the_first_lanes) {
   EXPECT_EQ(trial.one(sealed, 1).name(), "passes");
 }
 
-TEST(Srtp, what_another_stage_drops_leaves_nothing_in_flight) {
+TEST(Srtp, what_another_element_drops_leaves_nothing_in_flight) {
   SrtpTrial protects(stream_text("protect")), unprotects(stream_text("unprotect"));
   std::vector<Bytes> sealed;
   for (std::uint16_t i = 0; i < 4; ++i) sealed.push_back(protects.one(udp_frame(rtp(i, 30)).build()).frame);
@@ -391,19 +391,22 @@ TEST(Srtp, what_another_stage_drops_leaves_nothing_in_flight) {
 
 TEST(Srtp, what_only_the_kernel_could_forward) {
   SrtpTrial trial(stream_text("protect"));
-  const auto judge = [&](Bytes frame) {
-    const packet::Reason reason =
-        trial.stage().judge_transit(0, frame.data(), static_cast<std::uint32_t>(frame.size()), 0);
-    return std::string(reason == packet::no_reason ? "passes" : packet::reason_name(reason));
-  };
-  EXPECT_EQ(judge(udp_frame(rtp(1, 30)).build()), "srtp_not_plain");
-  EXPECT_EQ(judge(udp_frame(rtp(1, 30)).vlan(3).build()), "srtp_not_plain");
-  EXPECT_EQ(judge(udp_frame(rtp(1, 30), false, 1, 2).build()), "passes");
+  SrtpTrial passing(stream_text("protect", "others = \"pass\""));
+  const Bytes other = udp_frame(Bytes(30, 0)).build();
+  EXPECT_EQ(passing.one(other).name(), "passes");
+  for (const auto transit : {SrtpTrial::How::Transit::before, SrtpTrial::How::Transit::behind}) {
+    const SrtpTrial::How how{.transit = transit};
+    EXPECT_EQ(trial.one(udp_frame(rtp(1, 30)).build(), how).name(), "srtp_not_plain");
+    EXPECT_EQ(trial.one(udp_frame(rtp(1, 30)).vlan(3).build(), how).name(), "srtp_not_plain");
+    EXPECT_EQ(trial.one(udp_frame(rtp(1, 30), false, 1, 2).build(), how).name(), "passes");
+  }
+  EXPECT_EQ(passing.one(other, {.transit = SrtpTrial::How::Transit::before}).name(), "srtp_not_plain");
+  EXPECT_EQ(passing.figure("srtp_passed_others"), 1U);
 }
 
 void reload(SrtpTrial& trial, const std::string& text, const std::string& answer) {
   const auto fresh = srtp_of(text);
-  const auto change = trial.stage().reload(*fresh);
+  const auto change = trial.element().reload(*fresh);
   ASSERT_TRUE(change) << change.error().message;
   EXPECT_EQ(change->text, answer);
   change->commit();
@@ -433,9 +436,9 @@ TEST_P(SrtpOn, reload_keeps_what_stays) {
 TEST_P(SrtpOn, reload_that_has_no_room_changes_nothing) {
   SrtpTrial trial("[srtp]\nmax_keys = 2\n" + stream_text("protect"));
   const auto fresh = srtp_of("[srtp]\nmax_keys = 2\n" + stream_text("protect", "", other_key30));
-  EXPECT_FALSE(trial.stage().reload(*fresh)) << "both keys are there for a moment";
+  EXPECT_FALSE(trial.element().reload(*fresh)) << "both keys are there for a moment";
   const auto more = srtp_of("[srtp]\nmax_keys = 3\n" + stream_text("protect"));
-  EXPECT_FALSE(trial.stage().reload(*more));
+  EXPECT_FALSE(trial.element().reload(*more));
   const Bytes sealed = trial.one(udp_frame(rtp(1, 30)).build()).frame;
   EXPECT_EQ(SrtpTrial(stream_text("unprotect")).one(sealed).name(), "passes");
 }
@@ -470,7 +473,7 @@ TEST(Srtp, reload_changes_the_rate_and_nothing_else) {
   EXPECT_EQ(trial.one(frames[39]).name(), "srtp_policed") << "the same rate: the bucket is as it was";
   // Worked out, and not in force.
   const auto fresh = srtp_of(stream_text("protect"));
-  ASSERT_TRUE(trial.stage().reload(*fresh));
+  ASSERT_TRUE(trial.element().reload(*fresh));
   EXPECT_EQ(trial.one(frames[39]).name(), "srtp_policed");
   reload(trial, stream_text("protect"), "1 SRTP stream is in force");
   EXPECT_EQ(trial.one(frames[39]).name(), "passes");

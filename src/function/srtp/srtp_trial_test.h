@@ -1,4 +1,5 @@
-// For tests of the stage "srtp": frames through describe(), compute() or launch(), and judge(), as the engine does it.
+// For tests of the element "srtp": frames through classify(), compute() or launch(), and apply(), as the engine does
+// it.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -15,8 +16,11 @@
 #include "../tests/support/gpu.h"
 #include "base/settings.h"
 #include "device/gpu.h"
-#include "engine/function.h"
+#include "engine/element.h"
+#include "engine/emitter.h"
 #include "engine/port_table.h"
+#include "engine/traits.h"
+#include "function/media_streams.h"
 #include "function/srtp/srtp.h"
 #include "packet/builder.h"
 
@@ -37,7 +41,7 @@ inline std::string stream_text(const std::string& action, const std::string& mor
          "\"\ndestination_port = 6000\ncrypto = \"1 " + suite + " inline:" + key + "\"\n" + more + "\n";
 }
 
-inline std::unique_ptr<engine::Stage> srtp_of(const std::string& text, std::vector<std::string>* mistakes = nullptr) {
+inline std::unique_ptr<engine::Element> srtp_of(const std::string& text, std::vector<std::string>* mistakes = nullptr) {
   Diagnostics diagnostics;
   auto file = Settings::from_text(text, "a.toml", diagnostics);
   EXPECT_TRUE(file) << (file ? "" : file.error().message);
@@ -45,14 +49,14 @@ inline std::unique_ptr<engine::Stage> srtp_of(const std::string& text, std::vect
   const engine::PortTable ports(
       {{.name = "lan", .mac = {}, .has_twin = true}, {.name = "wan", .mac = {}, .has_twin = true}});
   Settings section = file->section("srtp");
-  auto stage = engine::find_function("srtp")->make_stage(section, ports);
+  auto element = engine::find_element("srtp")->make(section, ports);
   section.finish();
   if (mistakes != nullptr) {
     *mistakes = diagnostics.lines;
   } else {
     EXPECT_EQ(diagnostics.lines, std::vector<std::string>());
   }
-  return stage ? std::move(*stage) : nullptr;
+  return element ? std::move(*element) : nullptr;
 }
 
 inline Bytes rtp(std::uint16_t sequence, std::size_t payload, std::uint32_t ssrc = 0x11223344) {
@@ -87,12 +91,13 @@ inline PacketBuilder udp_frame(const Bytes& payload, bool ipv6 = false, std::uin
 }
 
 struct Judged {
-  packet::Reason reason = packet::no_reason;
+  packet::Reason reason = packet::no_reason;  // of a frame that is dropped
+  engine::Fate fate = engine::Fate::goes_on;
   Bytes frame;
   std::string name() const { return std::string(reason == packet::no_reason ? "passes" : packet::reason_name(reason)); }
 };
 
-// A stage and one lane's batch, on a CPU core or on a GPU.
+// An element and one lane's batch, on a CPU core or on a GPU.
 class SrtpTrial {
  public:
   static constexpr std::uint32_t capacity = 64, buffer = 2048;
@@ -101,36 +106,40 @@ class SrtpTrial {
   static inline device::Gpu* on = nullptr;
 
   // Lane 0's frames come by port 0, all others' by port 1.
-  explicit SrtpTrial(const std::string& text, std::uint32_t lanes = 1) : gpu_(on), stage_(srtp_of(text)) {
-    engine::LanePlan plan{.lanes = lanes};
+  explicit SrtpTrial(const std::string& text, std::uint32_t lanes = 1) : gpu_(on), element_(srtp_of(text)) {
+    engine::Plan plan{.lanes = lanes};
     for (std::uint32_t lane = 0; lane < lanes; ++lane) plan.ports.push_back(lane == 0 ? 0 : 1);
-    const auto ok = stage_->prepare(plan);
+    const auto ok = element_->prepare(plan);
     EXPECT_TRUE(ok) << (ok ? "" : ok.error().message);
     allocate_batch();
     if (gpu_ == nullptr) return;
-    const auto attached = stage_->attach(*gpu_, {lanes, 2, capacity, buffer});
+    const auto attached = element_->attach(*gpu_, {lanes, 2, capacity, buffer});
     EXPECT_TRUE(attached) << (attached ? "" : attached.error().message);
   }
-  // Another batch of the same stage, beside that one's.
-  explicit SrtpTrial(const SrtpTrial& other) : gpu_(other.gpu_), stage_(other.stage_) { allocate_batch(); }
+  // Another batch of the same element, beside that one's.
+  explicit SrtpTrial(const SrtpTrial& other) : gpu_(other.gpu_), element_(other.element_) { allocate_batch(); }
   SrtpTrial& operator=(const SrtpTrial&) = delete;
 
-  engine::Stage& stage() { return *stage_; }
+  Srtp& element() { return static_cast<Srtp&>(*element_); }
+  MediaStreams& streams() { return *element_->trait<MediaStreams>(); }
 
   struct How {
     std::uint32_t lane = 0;
-    std::size_t skipped = capacity;  // a frame that a stage in front drops, so that this one is not asked about it
-    bool new_cycle = true;           // for the GPU, before the batch is launched
-    bool lost = false;               // the GPU fails instead of working on it
-    bool on_core = false;            // the lane computes what the GPU was to do
-    std::uint16_t headroom = 0;      // of the buffers
+    std::size_t skipped = capacity;  // a frame that an element in front drops, when results are there
+    // The frame is the kernel's to forward: of the element in front, or of the one behind, which has been asked by the
+    // time that this one applies results.
+    enum class Transit : std::uint8_t { no, before, behind } transit = Transit::no;
+    bool new_cycle = true;       // for the GPU, before the batch is launched
+    bool lost = false;           // the GPU fails instead of working on it
+    bool on_core = false;        // the lane computes what the GPU was to do
+    std::uint16_t headroom = 0;  // of the buffers
   };
   std::vector<Judged> run(const std::vector<Bytes>& frames) { return run(frames, How()); }
   std::vector<Judged> run(const std::vector<Bytes>& frames, const How& how) {
     begin(frames, how);
     return end();
   }
-  // The same in two steps: all but judging, and that.
+  // The same in two steps: all but applying, and that.
   void begin(const std::vector<Bytes>& frames, const How& how) {
     how_ = how;
     const auto count = static_cast<std::uint32_t>(frames.size());
@@ -138,6 +147,7 @@ class SrtpTrial {
     pointers_.clear();
     addresses_.clear();
     lengths_.clear();
+    rows_.assign(frames.size(), engine::Row{});
     std::fill_n(buffers_, std::size_t{capacity} * buffer, std::uint8_t{0xEE});
     for (std::size_t i = 0; i < frames.size(); ++i) {
       std::uint8_t* const begin = buffers_ + i * buffer;
@@ -159,40 +169,45 @@ class SrtpTrial {
     batch_.lane = how.lane;
     // In two bursts.
     const std::uint32_t first = count / 2;
+    batch_.row = rows_.data();
+    if (how.transit == How::Transit::before) hand_to_kernel();
     batch_.count = first;
-    stage_->describe(batch_, area_, 0);
+    element_->classify(batch_, {0, first});
     batch_.count = count;
-    stage_->describe(batch_, area_, first);
+    element_->classify(batch_, {first, count - first});
+    if (how.transit == How::Transit::behind) hand_to_kernel();
     if (gpu_ != nullptr && how.new_cycle) begin_cycle();
-    if (how.lost) stage_->lost(batch_, area_);
+    if (how.lost) element().lost(batch_);
     if (gpu_ != nullptr && !how.lost && !how.on_core) {
       launch(batch_);
     } else {
-      stage_->compute(batch_, area_, 0, first);
-      stage_->compute(batch_, area_, first, count - first);
+      element_->compute(batch_, {0, first});
+      element_->compute(batch_, {first, count - first});
     }
   }
   std::vector<Judged> end() {
     std::vector<Judged> all(batch_.count);
+    if (how_.skipped < batch_.count) batch_.drop(static_cast<std::uint32_t>(how_.skipped), engine::undecided);
+    element_->apply(batch_, {0, batch_.count}, emitter_);
     for (std::uint32_t i = 0; i < batch_.count; ++i) {
-      if (i != how_.skipped) all[i].reason = stage_->judge(batch_, area_, i, 0);
+      if (i != how_.skipped) all[i].reason = rows_[i].reason;
+      all[i].fate = rows_[i].fate;
       EXPECT_EQ(mbufs_[i].data_len, lengths_[i]);
       EXPECT_EQ(mbufs_[i].pkt_len, lengths_[i]);
       const std::uint8_t* const frame = buffers_ + i * buffer + how_.headroom;
       all[i].frame.assign(frame, frame + lengths_[i]);
     }
-    stage_->judged(batch_, area_);
     return all;
   }
   void begin_cycle() {
-    const auto begun = stage_->begin_cycle(gpu_->stream(0));
+    const auto begun = element().begin_cycle(0, gpu_->stream(0));
     EXPECT_TRUE(begun) << (begun ? "" : begun.error().message);
   }
   Judged one(const Bytes& frame, std::uint32_t lane = 0) { return run({frame}, {.lane = lane}).front(); }
   Judged one(const Bytes& frame, const How& how) { return run({frame}, how).front(); }
 
   std::uint64_t figure(std::string_view name) const {
-    for (const engine::Figure& figure : stage_->figures()) {
+    for (const engine::Figure& figure : element_->trait<engine::Metrics>()->figures()) {
       if (figure.name == name) return figure.value;
     }
     ADD_FAILURE() << name;
@@ -201,7 +216,7 @@ class SrtpTrial {
 
  private:
   void allocate_batch() {
-    area_ = static_cast<std::byte*>(allocate(64 + std::size_t{capacity} * stage_->bytes_per_frame()));
+    batch_.area[0] = static_cast<std::byte*>(allocate(std::size_t{capacity} * element_->shape().bytes_per_frame));
     buffers_ = static_cast<std::uint8_t*>(allocate(std::size_t{capacity} * buffer));
   }
   void* allocate(std::size_t bytes) {
@@ -209,9 +224,12 @@ class SrtpTrial {
     memory_.emplace_back(std::aligned_alloc(64, (bytes + 63) / 64 * 64), std::free);
     return memory_.back().get();
   }
-  void launch(const engine::Batch& batch) {
+  void hand_to_kernel() {
+    for (engine::Row& row : rows_) row.fate = engine::Fate::to_host;
+  }
+  void launch(engine::Batch& batch) {
     device::GpuStream& stream = gpu_->stream(1);
-    const auto launched = stage_->launch(batch, area_, stream);
+    const auto launched = element_->launch(batch, stream);
     EXPECT_TRUE(launched) << (launched ? "" : launched.error().message);
     EXPECT_TRUE(stream.mark());
     device::MarkState state = device::MarkState::pending;
@@ -220,9 +238,8 @@ class SrtpTrial {
   }
 
   device::Gpu* const gpu_;
-  std::shared_ptr<engine::Stage> stage_;
+  std::shared_ptr<engine::Element> element_;
   std::vector<std::unique_ptr<void, decltype(&std::free)>> memory_;
-  std::byte* area_ = nullptr;
   std::uint8_t* buffers_ = nullptr;
   engine::Batch batch_;
   How how_;
@@ -230,6 +247,9 @@ class SrtpTrial {
   std::vector<rte_mbuf*> pointers_;
   std::vector<std::uint64_t> addresses_;
   std::vector<std::uint16_t> lengths_;
+  std::vector<engine::Row> rows_;
+  engine::LaneCounters counters_;
+  engine::Emitter emitter_{{}, 0, counters_, nullptr};
 };
 
 // The first GPU, for the trials that are made as long as it lives.

@@ -92,7 +92,7 @@ TEST(StreamRows, count_what_was_policed_what_came_by_another_port_and_what_has_e
   expect_drops(row_to(trial, 7001), {0, 0, 0, 0, 1, 0, 0, 0});
   EXPECT_EQ(row_to(trial, 7001).passed, 1U);
 
-  trial.stage().reload(*srtp_of(""))->commit();
+  trial.element().reload(*srtp_of(""))->commit();
   EXPECT_EQ(trial.one(frame_to(7001, 1)).name(), "srtp_ended");
   expect_drops(row_to(trial, 7001), {0, 0, 0, 0, 0, 0, 1, 0});
 }

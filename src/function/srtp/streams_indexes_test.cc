@@ -40,7 +40,7 @@ struct Trial {
       return done ? "" : done.error().message;
     }
     const auto fresh = srtp_of(section(text));
-    const auto reload = stage.stage().reload(*fresh);
+    const auto reload = stage.element().reload(*fresh);
     if (!reload) return reload.error().message;
     reload->commit();
     return "";

@@ -5,6 +5,7 @@
 #include <random>
 #include <set>
 
+#include "engine/pipeline.h"
 #include "function/route/route.h"
 #include "function/srtp/streams_trial_test.h"
 
@@ -53,22 +54,24 @@ TEST(MediaStreamSlots, find_what_a_set_has) {
 
 // The router would leave their frames to the host before the stage is asked.
 TEST(Streams, to_many_hosts_stand_before_no_router) {
-  Router router({}, engine::PortTable());
   for (const bool routed : {true, false}) {
-    const auto stage = srtp_of("[srtp]\n");
-    if (routed) stage->stands_before(router);
-    ASSERT_TRUE(stage->prepare({.lanes = 1, .ports = {0}}));
+    std::vector<std::unique_ptr<engine::Element>> elements;
+    elements.push_back(srtp_of("[srtp]\n"));
+    engine::Element* const stage = elements.front().get();
+    if (routed) elements.push_back(std::make_unique<Router>(Router::RouterOptions(), engine::PortTable()));
+    engine::Pipeline pipeline(std::move(elements));
+    ASSERT_TRUE(stage->prepare({.lanes = 1, .ports = {0}, .pipeline = &pipeline}));
     std::string text = text_of(7000);
     text.replace(text.find("10.0.0.2"), 8, "239.1.2.3");
-    for (const auto& answer : {stage->media_streams()->add_text(text, "the request"),
-                               stage->media_streams()->replace_text(text, "the request")}) {
+    for (const auto& answer : {stage->trait<MediaStreams>()->add_text(text, "the request"),
+                               stage->trait<MediaStreams>()->replace_text(text, "the request")}) {
       if (!routed) continue;
       ASSERT_FALSE(answer);
       EXPECT_TRUE(answer.error().message.starts_with("the request: destination: is of many hosts: a router leaves"))
           << answer.error().message;
     }
-    EXPECT_EQ(static_cast<Streams&>(*stage->media_streams()).size(), routed ? 0U : 1U);
-    EXPECT_TRUE(stage->media_streams()->add_text(text_of(7001), "the request"));
+    EXPECT_EQ(static_cast<Streams&>(*stage->trait<MediaStreams>()).size(), routed ? 0U : 1U);
+    EXPECT_TRUE(stage->trait<MediaStreams>()->add_text(text_of(7001), "the request"));
   }
 }
 
@@ -268,8 +271,8 @@ TEST(Streams, only_who_added_takes_away) {
   // A reload takes only its own, and does not take another's 5-tuple.
   const auto none = srtp_of("");
   const auto taken = srtp_of("[[srtp.stream]]\n" + text_of(7000));
-  EXPECT_FALSE(trial.stage().reload(*taken));
-  trial.stage().reload(*none)->commit();
+  EXPECT_FALSE(trial.element().reload(*taken));
+  trial.element().reload(*none)->commit();
   EXPECT_EQ(trial.figure("srtp_streams"), 1U);
   EXPECT_NE(trial.one(frame_to(7000, 9)).frame, frame_to(7000, 9));
 }
@@ -366,14 +369,14 @@ TEST(Streams, of_the_api_and_the_file_are_guarded_until_they_are_released) {
   of_file.replace(of_file.find("7000"), 4, "6000");
   EXPECT_FALSE(streams.release_text(of_file, "the request")) << "it is the file's, and in force";
   for (int twice = 0; twice < 2; ++twice) {
-    trial.stage().reload(*srtp_of(""))->commit();
+    trial.element().reload(*srtp_of(""))->commit();
     expect(6000, "srtp_ended");
     EXPECT_EQ(trial.figure("srtp_streams"), 0U);
     EXPECT_EQ(trial.figure("srtp_ended_streams"), 1U);
   }
-  trial.stage().reload(*srtp_of(stream_text("protect")))->commit();
+  trial.element().reload(*srtp_of(stream_text("protect")))->commit();
   EXPECT_NE(trial.one(frame_to(6000, 1)).frame, frame_to(6000, 1));
-  trial.stage().reload(*srtp_of(""))->commit();
+  trial.element().reload(*srtp_of(""))->commit();
   EXPECT_TRUE(streams.release_text(of_file, "the request"));
   expect(6000, "passes");
 

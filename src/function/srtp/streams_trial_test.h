@@ -27,7 +27,7 @@ inline MediaKey key_of(unsigned port) {
 }
 
 inline MediaStreams& streams_of(SrtpTrial& trial) {
-  return *trial.stage().media_streams();
+  return trial.streams();
 }
 
 inline Bytes frame_to(unsigned port, std::uint16_t sequence, std::size_t payload = 30) {

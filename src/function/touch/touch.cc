@@ -19,12 +19,14 @@ TouchPath path_of(const std::string& name) {
   return name == "direct" ? TouchPath::direct : TouchPath::automatic;
 }
 
-const bool registered = engine::register_function(
-    {"touch", "measuring: the device reads every byte, a verdict comes back",
-     [](Settings& settings, const engine::PortTable& ports) -> Expected<std::unique_ptr<engine::Function>> {
+const bool registered = engine::register_element(
+    {.name = "touch",
+     .text = "measuring: the device reads every byte, a verdict comes back",
+     .make = [](Settings& settings, const engine::PortTable& ports) -> Expected<std::unique_ptr<engine::Element>> {
        return std::make_unique<Touch>(peers_of(ports),
                                       path_of(settings.choice("path", "auto", {"auto", "copy", "direct"})));
-     }});
+     },
+     .ends_chain = true});
 
 }  // namespace
 
@@ -44,6 +46,7 @@ Expected<void> Touch::attach(device::Gpu& gpu, const engine::DevicePlan& plan) {
 // needs to be waited for.
 Expected<void> Touch::launch(engine::Batch& batch, device::GpuStream& stream) {
   void* const raw = stream.raw();
+  std::uint32_t* const verdict = verdicts(batch);
   const auto staging =
       std::find_if(staging_.begin(), staging_.end(), [&](const Staging& one) { return one.stream == &stream; });
   std::array<device::FrameRun, max_runs> runs;
@@ -52,21 +55,22 @@ Expected<void> Touch::launch(engine::Batch& batch, device::GpuStream& stream) {
     count = device::find_runs(batch.frame, batch.length, batch.count, runs.data(), max_runs, whole_runs);
     if (path_ == TouchPath::automatic && !device::worth_copying(runs.data(), count, batch.bytes)) count = 0;
   }
-  if (count == 0) return device::sum_frames(batch.frame, batch.length, batch.verdict, batch.count, raw);
+  if (count == 0) return device::sum_frames(batch.frame, batch.length, verdict, batch.count, raw);
   for (unsigned r = 0; r < count; ++r) {
     const device::FrameRun& run = runs[r];
     if (auto ok = device::copy_up(run, staging->memory, pitch_, raw); !ok) return ok;
-    if (auto ok = device::sum_frames(batch.frame + run.first, batch.length + run.first, batch.verdict + run.first,
-                                     run.count, raw, device::staged_frames(run, staging->memory, pitch_));
+    if (auto ok = device::sum_frames(batch.frame + run.first, batch.length + run.first, verdict + run.first, run.count,
+                                     raw, device::staged_frames(run, staging->memory, pitch_));
         !ok)
       return ok;
   }
   return {};
 }
 
-void Touch::compute(engine::Batch& batch, std::uint32_t first, std::uint32_t count) {
-  for (std::uint32_t i = first; i < first + count; ++i) {
-    batch.verdict[i] = device::sum_bytes(reinterpret_cast<const std::uint8_t*>(batch.frame[i]), batch.length[i]);
+void Touch::compute(engine::Batch& batch, engine::Span span) {
+  std::uint32_t* const verdict = verdicts(batch);
+  for (std::uint32_t i = span.first; i < span.end(); ++i) {
+    verdict[i] = device::sum_bytes(reinterpret_cast<const std::uint8_t*>(batch.frame[i]), batch.length[i]);
   }
 }
 

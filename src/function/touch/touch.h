@@ -1,5 +1,5 @@
-// The function "touch": every byte of every frame is read on the device, a verdict comes back. It measures the way up:
-// what a function that only looks (route, acl, inspect) can reach at best.
+// The element "touch": every byte of every frame is read on the device, a verdict comes back. It measures the way up:
+// what an element that only looks (route, acl, inspect) can reach at best.
 //
 // Verdict: the 32-bit sum of the frame's bytes. Frames leave unchanged through their port's peer.
 // Verdicts are stored 4 bytes a frame, coalesced. CPU: the same sum by packed adds.
@@ -22,15 +22,23 @@ namespace sluice::function {
 
 enum class TouchPath { automatic, copy, direct };
 
-class Touch final : public PeerFunction {
+class Touch final : public PeerElement {
  public:
   // `peers`: as of peers_of().
   explicit Touch(std::vector<std::uint16_t> peers, TouchPath path = TouchPath::automatic)
-      : PeerFunction(std::move(peers)), path_(path) {}
+      : PeerElement(std::move(peers)), path_(path) {}
 
+  engine::Shape shape() const override {
+    return {.bytes_per_frame = sizeof(std::uint32_t),
+            .payloads = engine::Payloads::read,
+            .on_device = true,
+            .ends_chain = true};
+  }
   Expected<void> attach(device::Gpu& gpu, const engine::DevicePlan& plan) override;
   Expected<void> launch(engine::Batch& batch, device::GpuStream& stream) override;
-  void compute(engine::Batch& batch, std::uint32_t first, std::uint32_t count) override;
+  void compute(engine::Batch& batch, engine::Span span) override;
+  // Of each row of the batch.
+  std::uint32_t* verdicts(const engine::Batch& batch) const { return reinterpret_cast<std::uint32_t*>(area(batch)); }
 
  private:
   struct Staging {  // of one engine stream

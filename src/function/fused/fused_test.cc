@@ -1,6 +1,6 @@
 // The capsule's kernel (on the GPU or on the host SIMT shim) against the kernels that it stands for, on random frames,
 // rules, routes and patterns.
-#include "function/capsule/capsule.h"
+#include "function/fused/fused.h"
 
 #include <gtest/gtest.h>
 
@@ -194,8 +194,8 @@ class CapsuleTest : public testing::TestWithParam<Parts> {
   }
 
   // Of frames [first, last), where first is a multiple of 32.
-  CapsuleWork work_of(std::uint32_t first, std::uint32_t last, bool deny_others) const {
-    CapsuleWork work;
+  FusedWork work_of(std::uint32_t first, std::uint32_t last, bool deny_others) const {
+    FusedWork work;
     work.count = last - first;
     if (GetParam().classify) {
       work.classify = {classifier_->view(), deny_others,  false, place_ + first, keys4_, keys6_,
@@ -227,14 +227,14 @@ class CapsuleTest : public testing::TestWithParam<Parts> {
   // As so many batches, of which the first are small or empty.
   void run_capsule(bool deny_others, std::uint32_t batches = 1) {
     forget(fused_);
-    std::vector<CapsuleWork> works;
+    std::vector<FusedWork> works;
     std::uint32_t first = 0;
     for (std::uint32_t b = 1; b <= batches; ++b) {
       const std::uint32_t last = b == batches ? count_ : count_ * b * b / (batches * batches) / 32 * 32;
       works.push_back(work_of(first, last, deny_others));
       first = last;
     }
-    const auto ok = launch_capsule(works, gpu_->stream(0));
+    const auto ok = launch_fused(works, gpu_->stream(0));
     ASSERT_TRUE(ok) << ok.error().message;
     wait();
   }
@@ -389,23 +389,23 @@ INSTANTIATE_TEST_SUITE_P(Parts, CapsuleTest,
                          });
 
 TEST_F(CapsuleTest, one_part_alone_is_refused) {
-  CapsuleWork work;
+  FusedWork work;
   work.count = 1;
-  work.route = CapsuleWork::Route{};
-  EXPECT_FALSE(launch_capsule(work, gpu_->stream(0)));
+  work.route = FusedWork::Route{};
+  EXPECT_FALSE(launch_fused(work, gpu_->stream(0)));
 }
 
 TEST_F(CapsuleTest, batches_of_other_parts_and_too_many_are_refused) {
-  CapsuleWork all;
+  FusedWork all;
   all.count = 1;
-  all.classify = CapsuleWork::Classify{};
-  all.route = CapsuleWork::Route{};
-  all.match = CapsuleWork::Match{};
-  CapsuleWork two = all;
+  all.classify = FusedWork::Classify{};
+  all.route = FusedWork::Route{};
+  all.match = FusedWork::Match{};
+  FusedWork two = all;
   two.classify.reset();
-  EXPECT_FALSE(launch_capsule(std::vector<CapsuleWork>{all, two}, gpu_->stream(0)));
-  EXPECT_FALSE(launch_capsule(std::vector<CapsuleWork>(most_works + 1, all), gpu_->stream(0)));
-  EXPECT_FALSE(launch_capsule(std::vector<CapsuleWork>(), gpu_->stream(0)));
+  EXPECT_FALSE(launch_fused(std::vector<FusedWork>{all, two}, gpu_->stream(0)));
+  EXPECT_FALSE(launch_fused(std::vector<FusedWork>(most_works + 1, all), gpu_->stream(0)));
+  EXPECT_FALSE(launch_fused(std::vector<FusedWork>(), gpu_->stream(0)));
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// The function of the chain: its section is part of the file, with the same lines for its mistakes.
-#include "control/function_maker.h"
+// The pipeline of the chain: its elements' sections are part of the file, with the same lines for its mistakes.
+#include "control/pipeline_maker.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -19,12 +19,12 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-TEST(FunctionMaker, AllMistakesAreFoundInOnePassAndSaidByLine) {
+TEST(PipelineMaker, AllMistakesAreFoundInOnePassAndSaidByLine) {
   Config bad = Config::from_text("[probe]\ndepth = 10\n[engine]\nchain = [\"probe\"]\nbatch = 1\n" + good_port +
                                      "mtu = 20\n[log]\nlevel = \"loud\"\n[nowhere]\n",
                                  "r.toml");
   bad.add_problem("routes.txt:1: of another file");
-  EXPECT_FALSE(make_checked_function(bad, described_ports(bad.engine)));
+  EXPECT_FALSE(make_checked_pipeline(bad, described_ports(bad.engine)));
   std::vector<unsigned> lines;
   std::istringstream all(bad.mistakes());
   for (std::string line; std::getline(all, line);) {
@@ -35,11 +35,11 @@ TEST(FunctionMaker, AllMistakesAreFoundInOnePassAndSaidByLine) {
   EXPECT_TRUE(bad.mistakes().ends_with("\nroutes.txt:1: of another file"));
 }
 
-TEST(FunctionMaker, AFunctionThatThereIsNotIsOneLine) {
+TEST(PipelineMaker, AFunctionThatThereIsNotIsOneLine) {
   for (const std::string name : {"nat", "prob", ""}) {
     Config config = Config::from_text("[engine]\nchain = [\"" + name + "\"]\n" + good_port, "r.toml");
-    EXPECT_FALSE(make_checked_function(config, described_ports(config.engine)));
-    EXPECT_FALSE(make_function(config, described_ports(config.engine)));
+    EXPECT_FALSE(make_checked_pipeline(config, described_ports(config.engine)));
+    EXPECT_FALSE(make_pipeline(config, described_ports(config.engine)));
     EXPECT_TRUE(config.mistakes().starts_with("r.toml:2: [engine] chain = [ \"" + name + "\" ]: unknown function"))
         << config.mistakes();
     EXPECT_EQ(config.mistakes().find('\n'), std::string::npos);
@@ -47,13 +47,13 @@ TEST(FunctionMaker, AFunctionThatThereIsNotIsOneLine) {
 }
 
 // What stands in front stays there.
-TEST(FunctionMaker, AProxyWithoutARouterIsToldAChainThatHasOne) {
+TEST(PipelineMaker, AProxyWithoutARouterIsToldAChainThatHasOne) {
   for (const std::string front : {"\"srtp\"", "\"acl\", \"srtp\""}) {
     Config config =
         Config::from_text("[engine]\nchain = [" + front + ", \"bridge\"]\n[srtp]\n[srtp.rtsp]\n" +
                               "servers = [\"192.0.2.0/24\"]\n[acl]\nrule = [{action = \"permit\"}]\n" + good_port,
                           "r.toml");
-    EXPECT_FALSE(make_function(config, described_ports(config.engine)));
+    EXPECT_FALSE(make_pipeline(config, described_ports(config.engine)));
     EXPECT_THAT(
         config.mistakes(),
         testing::HasSubstr("rtsp: the proxy needs a router, which is the last function: set [engine] chain = [" +
@@ -61,8 +61,8 @@ TEST(FunctionMaker, AProxyWithoutARouterIsToldAChainThatHasOne) {
   }
 }
 
-// Which a router hands to the host as it comes, so that the stage would not see it.
-TEST(FunctionMaker, AStreamToManyHostsStandsBeforeNoRouter) {
+// Which a router hands to the host as it comes, so that the element would not see it.
+TEST(PipelineMaker, AStreamToManyHostsStandsBeforeNoRouter) {
   for (const std::string destination : {"239.1.1.1", "ff0e::1", "255.255.255.255", "10.2.0.2"}) {
     const bool six = destination.find(':') != std::string::npos;
     for (const std::string last : {"route", "bridge"}) {
@@ -73,7 +73,7 @@ TEST(FunctionMaker, AStreamToManyHostsStandsBeforeNoRouter) {
               "inline:d0RmdmcmVCspeEc3QGZiNWpVLFJhQX1cfHAwJSoj\"\n" +
               good_port,
           "r.toml");
-      (void)make_function(config, described_ports(config.engine));
+      (void)make_pipeline(config, described_ports(config.engine));
       const bool refused = config.mistakes().starts_with("r.toml:7: [[srtp.stream]] destination") &&
                            config.mistakes().find("is of many hosts: a router leaves") != std::string::npos;
       EXPECT_EQ(refused, last == "route" && destination != "10.2.0.2") << destination << ' ' << config.mistakes();
@@ -81,7 +81,7 @@ TEST(FunctionMaker, AStreamToManyHostsStandsBeforeNoRouter) {
   }
 }
 
-TEST(FunctionMaker, PortsAreDescribedAsTheyWillBe) {
+TEST(PipelineMaker, PortsAreDescribedAsTheyWillBe) {
   const Config config = Config::from_text(
       "[engine]\nchain = [\"probe\"]\n[[port]]\nname = \"a\"\ndevice = \"net_null0\"\nqueues = 2\nmtu = 1400\n"
       "[[port]]\nname = \"b\"\ndevice = \"net_null1\"\nlanes = 3\n",
@@ -95,14 +95,14 @@ TEST(FunctionMaker, PortsAreDescribedAsTheyWillBe) {
   EXPECT_EQ(ports[1].lanes, 3U);
 }
 
-TEST(FunctionMaker, AddsTheFunctionsMistakesToTheFiles) {
+TEST(PipelineMaker, AddsTheFunctionsMistakesToTheFiles) {
   Config good = Config::from_text(with_chain("[probe]\ndepth = 3\n") + good_port, "r.toml");
-  EXPECT_TRUE(make_function(good, described_ports(good.engine)));
+  EXPECT_TRUE(make_pipeline(good, described_ports(good.engine)));
   EXPECT_TRUE(good.ok());
 
   Config bad = Config::from_text(with_chain("[probe]\ndepht = 3\ndepth = 10\n") + good_port, "r.toml");
   ASSERT_TRUE(bad.ok());
-  const auto refused = make_function(bad, described_ports(bad.engine));
+  const auto refused = make_pipeline(bad, described_ports(bad.engine));
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().message, bad.mistakes());
   EXPECT_THAT(bad.diagnostics().lines,
@@ -110,15 +110,15 @@ TEST(FunctionMaker, AddsTheFunctionsMistakesToTheFiles) {
                           "r.toml:3: [probe] depht = 3: unknown key; did you mean \"depth\"?"));
 
   Config failing = Config::from_text(with_chain("[probe]\nfail = true\n") + good_port, "r.toml");
-  const auto function = make_function(failing, described_ports(failing.engine));
-  ASSERT_FALSE(function);
-  EXPECT_EQ(function.error().message, "r.toml:2: [probe]: cannot be made with 1 ports");
+  const auto pipeline = make_pipeline(failing, described_ports(failing.engine));
+  ASSERT_FALSE(pipeline);
+  EXPECT_EQ(pipeline.error().message, "r.toml:2: [probe]: cannot be made with 1 ports");
 }
 
 // Of any function: nothing here knows the router.
-TEST(FunctionMaker, TablesAreReadAndHeldAgainstTheMemory) {
+TEST(PipelineMaker, TablesAreReadAndHeldAgainstTheMemory) {
   Config config = Config::from_text(with_chain("[probe]\nmegabytes = 4096\n") + good_port, "r.toml");
-  EXPECT_FALSE(make_checked_function(config, described_ports(config.engine)));
+  EXPECT_FALSE(make_checked_pipeline(config, described_ports(config.engine)));
   EXPECT_THAT(config.diagnostics().lines,
               ElementsAre("r.toml:3: [probe] megabytes = 4096: the tables need 4096M and the frames 37M, and [memory] "
                           "size is 2048M: lower depth or megabytes, or raise [memory] size to \"4133M\"",
@@ -126,7 +126,7 @@ TEST(FunctionMaker, TablesAreReadAndHeldAgainstTheMemory) {
 
   Config by_size =
       Config::from_text(with_chain("memory.size = \"64M\"\n[probe]\nlarge = true\n") + good_port, "r.toml");
-  EXPECT_FALSE(make_checked_function(by_size, described_ports(by_size.engine)));
+  EXPECT_FALSE(make_checked_pipeline(by_size, described_ports(by_size.engine)));
   EXPECT_EQ(
       by_size.diagnostics().lines.at(0),
       "r.toml:2: [memory] size = \"64M\": the tables need 4096M and the frames 37M: raise it to \"4133M\", or set "
@@ -134,17 +134,17 @@ TEST(FunctionMaker, TablesAreReadAndHeldAgainstTheMemory) {
 
   Config stopped = Config::from_text(with_chain("[probe]\nmegabytes = 1\n") + good_port, "r.toml");
   std::string told;
-  const auto function = make_checked_function(stopped, described_ports(stopped.engine),
+  const auto pipeline = make_checked_pipeline(stopped, described_ports(stopped.engine),
                                               [&](std::string_view what, std::size_t done, std::size_t total) {
                                                 told = std::string(what) + std::to_string(done) + std::to_string(total);
                                                 return false;
                                               });
-  ASSERT_FALSE(function);
+  ASSERT_FALSE(pipeline);
   EXPECT_EQ(told, "probing12");
-  EXPECT_EQ(function.error().message, "r.toml: interrupted");
+  EXPECT_EQ(pipeline.error().message, "r.toml: interrupted");
 }
 
-TEST(FunctionMaker, PortsHaveTheirPeers) {
+TEST(PipelineMaker, PortsHaveTheirPeers) {
   const auto peers = [](const std::string& ports) {
     const Config config = Config::from_text(with_chain(ports), "r.toml");
     EXPECT_THAT(config.diagnostics().lines, IsEmpty());

@@ -3,7 +3,7 @@
 
 #include "device/cuda_check.h"
 #include "device/launch.h"
-#include "function/capsule/capsule.h"
+#include "function/fused/fused.h"
 #include "lookup/acl/gpu_classifier_view.cuh"
 #include "lookup/gpu_fib_view.cuh"
 #include "match/automaton/gram_scan.cuh"
@@ -15,12 +15,12 @@ namespace {
 using match::match_block_threads;
 using match::match_block_warps;
 
-// CapsuleWork without options, as a kernel takes it.
+// FusedWork without options, as a kernel takes it.
 struct Work {
   std::uint32_t count = 0;
-  CapsuleWork::Classify classify;
-  CapsuleWork::Route route;
-  CapsuleWork::Match match;
+  FusedWork::Classify classify;
+  FusedWork::Route route;
+  FusedWork::Match match;
 };
 
 // A kernel's argument: the blocks of y = b do the work of batch b.
@@ -40,7 +40,7 @@ struct Frame {
 };
 
 // Writes the frame's rule; whether the frame goes on.
-__device__ __forceinline__ bool classify(const CapsuleWork::Classify& work, const Frame& frame) {
+__device__ __forceinline__ bool classify(const FusedWork::Classify& work, const Frame& frame) {
   if (frame.place >= place_malformed) return frame.place == place_not_ip;
   lookup::acl::RuleIndex rule;
   if ((frame.place & place_is_key6) == 0) {
@@ -54,7 +54,7 @@ __device__ __forceinline__ bool classify(const CapsuleWork::Classify& work, cons
   return !lookup::acl::denies(work.view, rule, work.deny_others);
 }
 
-__device__ __forceinline__ void look_up(const CapsuleWork::Route& work, const Frame& frame, unsigned i) {
+__device__ __forceinline__ void look_up(const FusedWork::Route& work, const Frame& frame, unsigned i) {
   if (frame.has_key6) {
     const uint4 key = reinterpret_cast<const uint4*>(work.keys6)[frame.argument];
     work.answers6[frame.argument] = lookup::lookup6(work.view6, key);
@@ -144,20 +144,20 @@ template <std::size_t most>
 using Kernel = void (*)(const Works<most>, unsigned);
 
 template <std::size_t most>
-Kernel<most> kernel_of(const CapsuleWork& work) {
+Kernel<most> kernel_of(const FusedWork& work) {
   if (!work.match) return capsule<most, true, true, false>;
   if (!work.route) return capsule<most, true, false, true>;
   return work.classify ? capsule<most, true, true, true> : capsule<most, false, true, true>;
 }
 
 // The blocks of each batch. Without payloads there is a lane for each frame.
-match::MatchSpread spread_of(std::span<const CapsuleWork> works) {
+match::MatchSpread spread_of(std::span<const FusedWork> works) {
   const auto each = static_cast<unsigned>(works.size());
   if (works[0].match) {
     match::MatchBatch all = works[0].match->batch;
     all.count = 0;
     all.bytes = 0;
-    for (const CapsuleWork& work : works) {
+    for (const FusedWork& work : works) {
       all.count += work.match->batch.count;
       all.bytes += work.match->batch.bytes;
     }
@@ -165,20 +165,20 @@ match::MatchSpread spread_of(std::span<const CapsuleWork> works) {
     return {(spread.blocks + each - 1) / each, spread.per_warp};
   }
   std::uint32_t most = 0;
-  for (const CapsuleWork& work : works) most = std::max(most, work.count);
+  for (const FusedWork& work : works) most = std::max(most, work.count);
   return {(most + match_block_threads - 1) / match_block_threads, 32};
 }
 
 template <std::size_t most>
-Expected<void> launch(std::span<const CapsuleWork> works, device::GpuStream& stream) {
+Expected<void> launch(std::span<const FusedWork> works, device::GpuStream& stream) {
   const Kernel<most> kernel = kernel_of<most>(works[0]);
   Works<most> flat;
   for (std::size_t b = 0; b < works.size(); ++b) {
-    const CapsuleWork& work = works[b];
+    const FusedWork& work = works[b];
     if (work.parts() < 2) return make_error("a capsule has at least two parts");
     if (kernel_of<most>(work) != kernel) return make_error("batches of one capsule have the same parts");
-    flat.of[b] = {work.count, work.classify.value_or(CapsuleWork::Classify{}),
-                  work.route.value_or(CapsuleWork::Route{}), work.match.value_or(CapsuleWork::Match{})};
+    flat.of[b] = {work.count, work.classify.value_or(FusedWork::Classify{}),
+                  work.route.value_or(FusedWork::Route{}), work.match.value_or(FusedWork::Match{})};
   }
   const match::MatchSpread spread = spread_of(works);
   if (spread.blocks == 0) return {};  // no frames
@@ -190,7 +190,7 @@ Expected<void> launch(std::span<const CapsuleWork> works, device::GpuStream& str
 
 }  // namespace
 
-Expected<void> launch_capsule(std::span<const CapsuleWork> works, device::GpuStream& stream) {
+Expected<void> launch_fused(std::span<const FusedWork> works, device::GpuStream& stream) {
   if (works.empty() || works.size() > most_works) {
     return make_error("a capsule has 1 to " + std::to_string(most_works) + " batches");
   }

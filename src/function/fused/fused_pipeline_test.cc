@@ -6,7 +6,7 @@
 #include <random>
 
 #include "function/acl/acl_trial_test.h"
-#include "function/capsule/capsule.h"
+#include "function/fused/fused.h"
 #include "function/route/route.h"
 #include "match/automaton/gpu_matcher.h"
 #include "match/automaton/reference_test.h"
@@ -39,7 +39,7 @@ class Patterns final : public engine::Stage {
     ++launched;
     return matcher_->match(batch_of(batch, area), stream);
   }
-  bool join(const engine::Batch& batch, std::byte* area, CapsuleWork& work) override {
+  bool join(const engine::Batch& batch, std::byte* area, FusedWork& work) override {
     ++joined;
     work.match = {matcher_->view(), batch_of(batch, area)};
     return true;

@@ -1,65 +1,47 @@
-#include "control/function_maker.h"
+#include "control/pipeline_maker.h"
 
 #include <algorithm>
-#include <functional>
 #include <sstream>
 
 #include "control/chain_hints.h"
 #include "control/config_sections.h"
-#include "function/chain/chain.h"
-#include "function/srtp/address_settings.h"
-#include "packet/ip_address.h"
+#include "engine/traits.h"
 
 namespace sluice::control {
 
 namespace {
 
-// One function of the chain by its `make` or `make_stage`. What is wrong with its section goes to the diagnostics.
-// Null: the function itself refuses.
-template <typename Made>
-std::unique_ptr<Made> make_part(
-    Config& config, const std::string& name, const engine::PortTable& ports,
-    const std::function<Expected<std::unique_ptr<Made>>(Settings&, const engine::PortTable&)>& make) {
+// What is wrong with the element's section goes to the diagnostics. Null: the element itself refuses.
+std::unique_ptr<engine::Element> make_element(Config& config, const engine::ElementType& type,
+                                              const engine::PortTable& ports) {
   const std::size_t before = config.diagnostics().lines.size();
-  Settings section = config.section(name);
-  auto made = make(section, ports);
+  Settings section = config.section(type.name);
+  auto made = type.make(section, ports);
   section.finish();
   if (!made && config.diagnostics().lines.size() == before) section.error("", made.error().message);
   return made ? std::move(*made) : nullptr;
 }
 
-// Of the stage "srtp" before a router, whose section has been read without a mistake.
-void refuse_many(Settings& srtp) {
-  for (Settings& stream : srtp.sections("stream")) {
-    const auto destination = packet::IpAddress::parse(stream.text("destination", ""));
-    if (destination && function::is_of_many(*destination)) stream.error("destination", function::many_before_router);
-  }
-}
-
-// Null: a part refuses, or the chain is none, which read_engine() has said.
-std::unique_ptr<engine::Function> make_with_mistakes(Config& config, const engine::PortTable& ports) {
-  std::vector<std::unique_ptr<engine::Stage>> stages;
-  std::unique_ptr<engine::Function> last;
+// Null: an element refuses, or the chain is none, which read_engine() has said.
+std::unique_ptr<engine::Pipeline> make_with_mistakes(Config& config, const engine::PortTable& ports) {
+  std::vector<std::unique_ptr<engine::Element>> elements;
   for (const std::string& name : config.engine.chain) {
-    const engine::FunctionType* const type = engine::find_function(name);
+    const engine::ElementType* const type = engine::find_element(name);
     if (type == nullptr) return nullptr;
-    if (type->make_stage) {
-      stages.push_back(make_part<engine::Stage>(config, name, ports, type->make_stage));
-      if (stages.back() == nullptr) return nullptr;
-    } else {
-      last = make_part<engine::Function>(config, name, ports, type->make);
-    }
+    elements.push_back(make_element(config, *type, ports));
+    if (elements.back() == nullptr) return nullptr;
   }
-  if (last == nullptr || stages.empty()) return last;
-  // A bridge's frames are not addressed to the twins, so that the host would not have them.
-  const bool has_srtp = std::ranges::find(config.engine.chain, "srtp") != config.engine.chain.end();
-  if (Settings srtp = config.section("srtp"); has_srtp && srtp.has("rtsp") && last->routing() == nullptr) {
-    srtp.error("rtsp", "the proxy needs a router, which is the last function: set [engine] chain = " +
-                           chain_text(chain_with("route", config.engine.chain, {})));
-    return nullptr;
+  if (elements.empty()) return nullptr;
+  auto pipeline = std::make_unique<engine::Pipeline>(std::move(elements));
+  const bool was_right = config.ok();
+  for (std::size_t e = 0; e < config.engine.chain.size(); ++e) {
+    auto* const rule = pipeline->elements()[e]->trait<engine::ChainRule>();
+    if (rule == nullptr) continue;
+    Settings section = config.section(config.engine.chain[e]);
+    const auto with = [&](std::string_view name) { return chain_text(chain_with(name, config.engine.chain, {})); };
+    if (!rule->check_chain(*pipeline, section, was_right, with)) return nullptr;
   }
-  if (Settings srtp = config.section("srtp"); has_srtp && config.ok() && last->routing() != nullptr) refuse_many(srtp);
-  return std::make_unique<function::Chain>(std::move(stages), std::move(last));
+  return pipeline;
 }
 
 // Before DPDK refuses in the middle: frames and tables are the two that take memory.
@@ -87,19 +69,19 @@ void check_tables_fit(Config& config, const engine::Tables::Memory& needed) {
 
 }  // namespace
 
-Expected<std::unique_ptr<engine::Function>> make_function(Config& config, const engine::PortTable& ports) {
+Expected<std::unique_ptr<engine::Pipeline>> make_pipeline(Config& config, const engine::PortTable& ports) {
   const std::size_t before = config.diagnostics().lines.size();
-  auto function = make_with_mistakes(config, ports);
+  auto pipeline = make_with_mistakes(config, ports);
   if (config.diagnostics().lines.size() > before) return make_error(config.mistakes(before));
-  if (!function) return make_error(config.mistakes());
-  return function;
+  if (!pipeline) return make_error(config.mistakes());
+  return pipeline;
 }
 
-Expected<std::unique_ptr<engine::Function>> make_checked_function(Config& config, const engine::PortTable& ports,
+Expected<std::unique_ptr<engine::Pipeline>> make_checked_pipeline(Config& config, const engine::PortTable& ports,
                                                                   const engine::TableProgress& progress) {
   const std::size_t before = config.diagnostics().lines.size();
-  auto function = make_with_mistakes(config, ports);
-  if (engine::Tables* tables = function ? function->tables() : nullptr) {
+  auto pipeline = make_with_mistakes(config, ports);
+  if (engine::Tables* tables = pipeline ? pipeline->tables() : nullptr) {
     tables->watch_loading(progress);
     // Sizes that were mistaken are not what is meant.
     if (config.ok()) check_tables_fit(config, tables->memory());
@@ -109,8 +91,8 @@ Expected<std::unique_ptr<engine::Function>> make_checked_function(Config& config
     }
   }
   if (config.diagnostics().lines.size() > before) return make_error(config.mistakes(before));
-  if (!function) return make_error(config.mistakes());
-  return function;
+  if (!pipeline) return make_error(config.mistakes());
+  return pipeline;
 }
 
 engine::PortTable described_ports(const engine::Options& options) {

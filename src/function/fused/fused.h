@@ -1,5 +1,5 @@
-// A capsule: the work that the parts of a chain have for a batch, as one kernel (the term is of Blink, whose
-// Classifier, IPLookup and IDSMatcher these parts are). Instead of GpuClassifier::classify, GpuFib::lookup and
+// The fused kernel: the work that the elements of a pass have for a batch, as one kernel (Blink, whose Classifier,
+// IPLookup and IDSMatcher these are, calls it a capsule). Instead of GpuClassifier::classify, GpuFib::lookup and
 // GpuMatcher::match, one launch goes over the frames once: a warp takes a group of them, each lane classifies and looks
 // up its own frame, then all lanes read the payloads of those that are left.
 //
@@ -13,8 +13,8 @@
 // What of a frame comes over the link besides its payload is read once: of an IPv4 frame that is classified 29 bytes.
 // Loads are of 32 bytes at least, which are a few frames' of an array.
 //
-// How a chain uses it: each part adds its own to a CapsuleWork (engine::Stage::join), in the order of the chain.
-// Threads: as GpuMatcher::match. Errors: a CUDA error. Cost: one launch; the figures are in docs/capsule.md.
+// How a pipeline uses it: each element adds its own to a FusedWork (fusable.h), in the order of the chain.
+// Threads: as GpuMatcher::match. Errors: a CUDA error. Cost: one launch; the figures are in docs/fused.md.
 #pragma once
 
 #include <cstddef>
@@ -34,7 +34,7 @@
 namespace sluice::function {
 
 // All arrays lie in memory that the device addresses.
-struct CapsuleWork {
+struct FusedWork {
   struct Classify {
     lookup::acl::ClassifierView view;
     bool deny_others = false;              // of frames that no rule matches
@@ -72,9 +72,9 @@ struct CapsuleWork {
 inline constexpr std::size_t most_works = 8;  // in one kernel
 
 // Enqueues the work of two parts or three, of several batches, each with the same parts, as one kernel.
-Expected<void> launch_capsule(std::span<const CapsuleWork> works, device::GpuStream& stream);
-inline Expected<void> launch_capsule(const CapsuleWork& work, device::GpuStream& stream) {
-  return launch_capsule(std::span(&work, 1), stream);
+Expected<void> launch_fused(std::span<const FusedWork> works, device::GpuStream& stream);
+inline Expected<void> launch_fused(const FusedWork& work, device::GpuStream& stream) {
+  return launch_fused(std::span(&work, 1), stream);
 }
 
 }  // namespace sluice::function

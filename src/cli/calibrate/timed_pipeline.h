@@ -1,0 +1,44 @@
+// Around the pipeline of a gateway that is calibrated: an element in front of the others and one behind them. They
+// bring media into the frames (media_traffic.h), and take the time of each inline batch and its bytes. The time is from
+// the first frame's classifying until the last one's applying, less what the media took. They also take what
+// classifying and applying take by themselves.
+//
+// Thread-safety: as of engine::Element; batches() any thread. Cost: the time-stamp counter three times a burst, and
+// three times a batch.
+#pragma once
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "cli/calibrate/media_traffic.h"
+#include "engine/histogram.h"
+#include "engine/pipeline.h"
+
+namespace sluice::cli {
+
+class TimedPipeline {
+ public:
+  // The pipeline with both elements around its own. What they share lives as long as the result's elements or this.
+  TimedPipeline(std::unique_ptr<engine::Pipeline> inner, MediaTraffic traffic);
+  ~TimedPipeline();
+  std::unique_ptr<engine::Pipeline> take() { return std::move(around_); }
+
+  // Of all lanes: ticks of inline batches, and bytes of batches, whatever computed them; and ticks of collecting a
+  // burst, and of forwarding a batch but for its last burst's transmit. A burst that took longer than the gap by which
+  // the engine tells that a thread was kept from its work (engine/away.h) is the machine's, and left out.
+  struct Batches {
+    engine::HistogramSnapshot times, bytes, rounds, forwardings;
+  };
+  Batches batches() const;
+  bool brings_media() const;
+  double mean_packet() const;  // of media
+
+  struct Shared;
+
+ private:
+  std::shared_ptr<Shared> shared_;
+  std::unique_ptr<engine::Pipeline> around_;
+};
+
+}  // namespace sluice::cli

@@ -1,0 +1,27 @@
+// The pipeline of a configuration's chain, each element made from its section of the file.
+#pragma once
+
+#include <memory>
+
+#include "base/error.h"
+#include "control/config.h"
+#include "engine/pipeline.h"
+#include "engine/port_table.h"
+#include "engine/tables.h"
+
+namespace sluice::control {
+
+// Everything that is wrong with the sections, unknown keys too, goes into config.diagnostics(); the Error is then those
+// lines.
+Expected<std::unique_ptr<engine::Pipeline>> make_pipeline(Config& config, const engine::PortTable& ports);
+
+// The same, and with everything that `sluice run` would read later on read and checked now: the files of elements'
+// tables as a whole, and whether the tables can fit into the memory. Needs no DPDK. `progress`: asked while a big file
+// is read, which it ends by false.
+Expected<std::unique_ptr<engine::Pipeline>> make_checked_pipeline(Config& config, const engine::PortTable& ports,
+                                                                  const engine::TableProgress& progress = {});
+
+// The ports as the file describes them, before any is opened: enough to check elements' sections.
+engine::PortTable described_ports(const engine::Options& options);
+
+}  // namespace sluice::control

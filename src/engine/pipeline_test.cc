@@ -1,0 +1,283 @@
+// A pipeline by itself, of made-up elements: what is called when, what rows become, reloads, traits, areas, fusion.
+#include "engine/pipeline.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "device/gpu.h"
+#include "engine/wrapped_element.h"
+
+namespace sluice::engine {
+namespace {
+
+using testing::ElementsAre;
+
+// What all elements of a test were called for, in order.
+using Calls = std::vector<std::string>;
+
+struct RecorderTraits {
+  bool metrics = false, gate = false, grouping = false;
+};
+
+class Recorder : public Element, public Metrics, public HostGate, public Grouping {
+ public:
+  Recorder(std::string name, Calls& calls, Shape shape = {}, RecorderTraits traits = {})
+      : name_(std::move(name)), calls_(calls), shape_(shape), traits_(traits) {}
+  Shape shape() const override { return shape_; }
+  void* find_trait(std::string_view name) override {
+    if (name == Metrics::trait_name && traits_.metrics) return offer<Metrics>(name, this);
+    if (name == HostGate::trait_name && traits_.gate) return offer<HostGate>(name, this);
+    return traits_.grouping ? offer<Grouping>(name, this) : nullptr;
+  }
+  Expected<void> prepare(const Plan& plan) override {
+    sends = plan.sends;
+    pipeline = plan.pipeline;
+    return note("prepare");
+  }
+  void classify(Batch& batch, Span span) override {
+    note("classify " + std::to_string(span.first) + "+" + std::to_string(span.count));
+    for (std::uint32_t i = span.first; i < span.end(); ++i) {
+      live += batch.is_live(i) ? 1 : 0;
+      if (drops && batch.is_live(i)) batch.drop(i, measured);
+    }
+    if (shape_.bytes_per_frame != 0) memory = area(batch);
+  }
+  Expected<void> launch(Batch&, device::GpuStream&) override { return note("launch"); }
+  Expected<void> launch_together(std::span<Batch* const> batches, device::GpuStream&) override {
+    return note("together " + std::to_string(batches.size()));
+  }
+  void compute(Batch&, Span) override { note("compute"); }
+  void apply(Batch&, Span, Emitter&) override { note("apply"); }
+  Expected<Change> reload(Element&) override {
+    note("reload");
+    if (refuses) return make_error(name_ + " refuses");
+    return Change{name_ + " is new", [this] { note("commit"); }};
+  }
+  std::vector<Figure> figures() const override { return {{.name = "made_up", .text = "", .value = live}}; }
+  packet::Reason judge_from_host(std::uint32_t, const std::uint8_t*, std::uint32_t) const override { return judges; }
+  Expected<void> note(const std::string& what) {
+    calls_.push_back(name_ + " " + what);
+    return {};
+  }
+
+  static inline const packet::Reason measured = packet::register_reason("pipeline_test", "for a test");
+  bool drops = false, refuses = false, sends = true;
+  std::uint64_t live = 0;
+  packet::Reason judges = packet::no_reason;
+  std::byte* memory = nullptr;
+  Pipeline* pipeline = nullptr;
+
+ private:
+  const std::string name_;
+  Calls& calls_;
+  const Shape shape_;
+  const RecorderTraits traits_;
+};
+
+struct NoStream : device::GpuStream {
+  void* raw() const override { return nullptr; }
+  Expected<void> mark() override { return {}; }
+  device::MarkState poll() override { return device::MarkState::done; }
+  unsigned pending_marks() const override { return 0; }
+};
+
+class PipelineTest : public testing::Test {
+ protected:
+  Recorder& add(const std::string& name, Shape shape = {}, RecorderTraits traits = {}) {
+    auto element = std::make_unique<Recorder>(name, calls_, shape, traits);
+    Recorder& added = *element;
+    elements_.push_back(std::move(element));
+    return added;
+  }
+  Pipeline& made(bool fused = true) {
+    pipeline_ = std::make_unique<Pipeline>(std::exchange(elements_, {}), fused);
+    return *pipeline_;
+  }
+  Calls calls() { return std::exchange(calls_, {}); }
+
+  // A batch of the pass, with rows that go on.
+  Batch& batch(std::uint32_t count, unsigned pass = 0) {
+    rows_.assign(count, Row{});
+    batch_.row = rows_.data();
+    batch_.count = count;
+    batch_.pass = pass;
+    return batch_;
+  }
+
+  Calls calls_;
+  std::vector<std::unique_ptr<Element>> elements_;
+  std::unique_ptr<Pipeline> pipeline_;
+  std::vector<Row> rows_;
+  Batch batch_;
+  NoStream stream_;
+};
+
+TEST_F(PipelineTest, CallsItsElementsInOrder) {
+  add("a", {.on_device = true});
+  add("b");
+  add("c", {.on_device = true, .ends_chain = true});
+  Pipeline& pipeline = made();
+  ASSERT_EQ(pipeline.passes(), 1U);
+  ASSERT_TRUE(pipeline.prepare({}));
+  EXPECT_THAT(calls(), ElementsAre("a prepare", "b prepare", "c prepare"));
+  Batch& rows = batch(3);
+  pipeline.classify(rows, {0, 3});
+  EXPECT_THAT(calls(), ElementsAre("a classify 0+3", "b classify 0+3", "c classify 0+3"));
+  pipeline.compute(rows, {0, 3});
+  EXPECT_THAT(calls(), ElementsAre("a compute", "c compute")) << "those with device work";
+  Batch* const one = &rows;
+  ASSERT_TRUE(pipeline.launch({&one, 1}, stream_));
+  EXPECT_THAT(calls(), ElementsAre("a launch", "c launch"));
+}
+
+TEST_F(PipelineTest, GivesRowsToBeClassifiedInParts) {
+  add("a");
+  Pipeline& pipeline = made();
+  pipeline.classify(batch(150), {10, 140});
+  EXPECT_THAT(calls(), ElementsAre("a classify 10+64", "a classify 74+64", "a classify 138+12"));
+}
+
+TEST_F(PipelineTest, WhatAnElementDropsIsLiveForNoLaterOne) {
+  const Recorder& first = add("a");
+  add("b").drops = true;
+  const Recorder& last = add("c");
+  made().classify(batch(5), {0, 5});
+  EXPECT_EQ(first.live, 5U);
+  EXPECT_EQ(last.live, 0U);
+  for (const Row& row : rows_) EXPECT_EQ(row.reason, Recorder::measured);
+}
+
+TEST_F(PipelineTest, APassBeginsWhereChangedPayloadsAreLookedAt) {
+  struct Case {
+    std::vector<Payloads> payloads;
+    unsigned passes;
+  };
+  constexpr Payloads u = Payloads::untouched, r = Payloads::read, c = Payloads::changed;
+  for (const Case& one : {Case{{u, u}, 1}, Case{{r, r, u}, 1}, Case{{u, c, u}, 1}, Case{{r, c}, 2}, Case{{c, r}, 2},
+                          Case{{c, c}, 2}, Case{{r, u, c, u, r}, 3}, Case{{c, u, u}, 1}}) {
+    for (const Payloads payloads : one.payloads) add("e", {.bytes_per_frame = 4, .payloads = payloads});
+    const Pipeline& pipeline = made();
+    EXPECT_EQ(pipeline.passes(), one.passes);
+    std::vector<unsigned> areas(one.payloads.size());
+    for (unsigned pass = 0; pass < pipeline.passes(); ++pass) {
+      const auto bytes = pipeline.areas(pass);
+      for (std::size_t e = 0; e < areas.size(); ++e) areas[e] += bytes[e] != 0 ? 1 : 0;
+    }
+    EXPECT_THAT(areas, testing::Each(1U)) << "each element is in one pass";
+  }
+}
+
+TEST_F(PipelineTest, AReloadIsOfAllElementsOrNone) {
+  add("end", {.ends_chain = true});
+  Recorder& other = add("b");
+  Pipeline& pipeline = made();
+  add("end", {.ends_chain = true});
+  add("b");
+  Pipeline fresh(std::exchange(elements_, {}));
+  const auto text = pipeline.reload(fresh);
+  ASSERT_TRUE(text);
+  EXPECT_EQ(*text, "end is new; b is new");
+  EXPECT_THAT(calls(), ElementsAre("b reload", "end reload", "end commit", "b commit"));
+  other.refuses = true;
+  const auto refused = pipeline.reload(fresh);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().message, "b refuses");
+  EXPECT_THAT(calls(), ElementsAre("b reload")) << "nothing is committed";
+}
+
+TEST_F(PipelineTest, TraitsAreOfTheFirstOrOfAll) {
+  add("a");
+  Recorder& b = add("b", {}, {.metrics = true, .gate = true});
+  Recorder& c = add("c", {}, {.metrics = true, .gate = true});
+  const Pipeline& pipeline = made();
+  EXPECT_EQ(pipeline.first<Metrics>(), &b);
+  EXPECT_EQ(pipeline.first<Timer>(), nullptr);
+  EXPECT_THAT(pipeline.all<Metrics>(), ElementsAre(&b, &c));
+  EXPECT_EQ(pipeline.figures().size(), 2U);
+  EXPECT_EQ(pipeline.judge_from_host(0, nullptr, 0), packet::no_reason);
+  c.judges = Recorder::measured;
+  EXPECT_EQ(pipeline.judge_from_host(0, nullptr, 0), Recorder::measured);
+}
+
+TEST_F(PipelineTest, GroupedBatchesAreLaunchedTogether) {
+  add("a", {.on_device = true}, {.grouping = true});
+  add("b", {.on_device = true});
+  for (const bool fused : {true, false}) {
+    if (!fused) {
+      add("a", {.on_device = true}, {.grouping = true});
+      add("b", {.on_device = true});
+    }
+    Pipeline& pipeline = made(fused);
+    EXPECT_EQ(pipeline.together(0), fused ? Together::of_one_lane : Together::no);
+    Batch other;
+    Batch* const batches[] = {&batch(1), &other};
+    ASSERT_TRUE(pipeline.launch(batches, stream_));
+    EXPECT_THAT(calls(), ElementsAre("a together 2", "b launch", "b launch"));
+    ASSERT_TRUE(pipeline.launch({batches, 1}, stream_));
+    EXPECT_THAT(calls(), ElementsAre("a launch", "b launch"));
+  }
+}
+
+// Of the elements of this test named so by their size.
+constexpr std::uint32_t fusible = 12;
+bool fusion_takes = true;
+class MadeUpFusion : public Fusion {
+ public:
+  Expected<bool> launch(std::span<Batch* const>, device::GpuStream&) override { return fusion_takes; }
+};
+const bool registered = register_fusion([](std::span<Element* const> elements) -> std::unique_ptr<Fusion> {
+  if (elements.size() != 2 || elements[0]->shape().bytes_per_frame != fusible) return nullptr;
+  return std::make_unique<MadeUpFusion>();
+});
+
+TEST_F(PipelineTest, AFusionIsUsedUnlessItSaysNo) {
+  for (const bool takes : {true, false}) {
+    for (const char* name : {"a", "b"}) add(name, {.bytes_per_frame = fusible, .on_device = true});
+    Pipeline& pipeline = made();
+    EXPECT_EQ(pipeline.together(0), Together::of_any_lane);
+    fusion_takes = takes;
+    Batch* const one = &batch(1);
+    ASSERT_TRUE(pipeline.launch({&one, 1}, stream_));
+    EXPECT_EQ(calls(), takes ? Calls() : (Calls{"a launch", "b launch"}));
+  }
+  for (const char* name : {"a", "b"}) add(name, {.bytes_per_frame = fusible, .on_device = true});
+  EXPECT_EQ(made(false).together(0), Together::no);
+}
+
+TEST_F(PipelineTest, AWrappedElementGetsEveryCallAndItsOwnArea) {
+  add("before", {.bytes_per_frame = 8});
+  auto element = std::make_unique<Recorder>("in", calls_, Shape{.bytes_per_frame = 4, .on_device = true},
+                                            RecorderTraits{.metrics = true});
+  Recorder& inner = *element;
+  elements_.push_back(std::make_unique<WrappedElement>(std::make_unique<WrappedElement>(std::move(element))));
+  Pipeline& pipeline = made();
+  EXPECT_EQ(pipeline.first<Metrics>(), &inner);
+  EXPECT_THAT(pipeline.areas(0), ElementsAre(8U, 4U));
+  alignas(64) std::byte memory[2][64];
+  Batch& rows = batch(1);
+  rows.area[0] = memory[0];
+  rows.area[1] = memory[1];
+  ASSERT_TRUE(pipeline.prepare({}));
+  EXPECT_EQ(inner.pipeline, &pipeline);
+  pipeline.classify(rows, {0, 1});
+  pipeline.compute(rows, {0, 1});
+  EXPECT_EQ(inner.memory, memory[1]);
+  EXPECT_THAT(calls(),
+              ElementsAre("before prepare", "in prepare", "before classify 0+1", "in classify 0+1", "in compute"));
+}
+
+TEST_F(PipelineTest, OneElementThatSendsNothingMakesThePipelineSoForAll) {
+  const Recorder& first = add("a");
+  add("b", {.sends = false});
+  Pipeline& pipeline = made();
+  ASSERT_TRUE(pipeline.prepare({}));
+  EXPECT_FALSE(pipeline.sends());
+  EXPECT_FALSE(first.sends);
+}
+
+}  // namespace
+}  // namespace sluice::engine
