@@ -55,6 +55,9 @@ std::string stats_report(const Snapshot& s) {
               " took and failed to send");
   out += lost(s, "missed", &PortSnapshot::missed, "frames that port", " had no room for");
   out += fmt::format("host         {} punted, {} injected\n", sum.punted, sum.injected);
+  if (sum.emitted + sum.cloned + sum.consumed != 0) {
+    out += fmt::format("elements     {} emitted, {} cloned, {} consumed\n", sum.emitted, sum.cloned, sum.consumed);
+  }
   out += lost(s, "to_host_lost", &PortSnapshot::to_host_lost, "punted frames of port", " that its twin did not take");
   out += lost(s, "from_host_lost", &PortSnapshot::from_host_lost, "frames of the host that port", " did not take");
   out += lost(s, "checksums_finished", &PortSnapshot::checksums_finished, "frames that port",
@@ -98,10 +101,10 @@ std::string stats_report(const Snapshot& s) {
   }
   out +=
       fmt::format("routes       {} IPv4, {} IPv6, {} neighbours\n", s.routes.ipv4, s.routes.ipv6, s.routes.neighbours);
-  return out + (s.conserved
-                    ? "balance      counters add up: received + injected = transmitted + punted + dropped + in flight\n"
-                    : "balance      COUNTERS DO NOT ADD UP: received + injected is not transmitted + punted + "
-                      "dropped + in flight\n");
+  out += s.conserved ? "balance      counters add up: " : "balance      COUNTERS DO NOT ADD UP: ";
+  out += "received + injected + emitted + cloned ";
+  out += s.conserved ? "= " : "is not ";
+  return out + "transmitted + consumed + punted + dropped + in flight\n";
 }
 
 std::string link_text(const PortSnapshot& port) {

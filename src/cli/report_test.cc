@@ -61,7 +61,8 @@ TEST(StatsReport, SaysWhatCounts) {
         "(but for late cycles and overruns), cycle 300 us",
         "lanes 5 times, 900 us together, 400 us at most", "12, 1 late, 3 overruns",
         "cpu (8 cores) up: 30 batches, 600 frames, 20 of them rescued", "cuda:0 (NVIDIA \"H200\") down",
-        "600000 IPv4, 200000 IPv6, 12 neighbours", "balance      counters add up: received + injected = "}) {
+        "600000 IPv4, 200000 IPv6, 12 neighbours",
+        "balance      counters add up: received + injected + emitted + cloned = "}) {
     EXPECT_THAT(report, HasSubstr(part));
   }
   Snapshot on_cpu = control::sample_snapshot();

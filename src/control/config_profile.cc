@@ -1,14 +1,15 @@
-#include <algorithm>
-
 #include "control/config_sections.h"
 #include "engine/bound.h"
 #include "engine/burst.h"
+#include "engine/element.h"
 
 namespace sluice::control {
 
 std::chrono::nanoseconds usual_collect_time(const std::vector<std::string>& chain) {
-  const auto has = [&chain](const char* stage) { return std::ranges::find(chain, stage) != chain.end(); };
-  const std::chrono::nanoseconds frame(has("srtp") ? 420 : has("inspect") ? 75 : 0);
+  std::chrono::nanoseconds frame{0};
+  for (const std::string& name : chain) {
+    if (const auto* const type = engine::find_element(name)) frame += type->classify_time;
+  }
   return engine::collect_time_of(frame * engine::burst_size);
 }
 

@@ -14,8 +14,8 @@
 namespace sluice::control {
 
 void read_engine(Settings root, engine::Options& options, bool& allow_busy_cores);
-// µ of a chain that was not measured (engine/bound.h): three rounds of 64 frames of what its dearest stage takes for
-// one, by what `sluice bench` has measured: 420 ns for "srtp", 75 for "inspect", less for all others.
+// µ of a chain that was not measured (engine/bound.h): three rounds of 64 frames of what its elements take for one
+// (engine/element.h, classify_time).
 std::chrono::nanoseconds usual_collect_time(const std::vector<std::string>& chain);
 // Reads the profile's file, unless that is not wanted, which gives the engine the time of an inline batch, or µ.
 void read_profile(Settings root, bool reads_file, engine::Options& engine, ProfileOptions& options);

@@ -119,6 +119,9 @@ LaneSnapshot lane_of(const engine::EngineStats::Lane& lane, std::size_t index, c
   one.tx_frames = lane.tx_frames;
   one.tx_bytes = lane.tx_bytes;
   one.injected = lane.injected;
+  one.emitted = lane.emitted;
+  one.cloned = lane.cloned;
+  one.consumed = lane.consumed;
   one.punted = lane.punted;
   one.dropped = lane.dropped;
   one.in_flight = lane.in_flight;

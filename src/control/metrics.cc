@@ -138,8 +138,10 @@ void lane_metrics(Exposition& out, const Snapshot& s) {
   counter("lane_receive_bytes_total", "Bytes that a lane received", &LaneSnapshot::rx_bytes);
   counter("lane_transmit_frames_total", "Frames that a lane transmitted", &LaneSnapshot::tx_frames);
   counter("lane_transmit_bytes_total", "Bytes that a lane transmitted", &LaneSnapshot::tx_bytes);
-  counter("lane_injected_frames_total", "Frames from the host, and second answers to a frame, to be transmitted",
-          &LaneSnapshot::injected);
+  counter("lane_injected_frames_total", "Frames from the host, to be transmitted", &LaneSnapshot::injected);
+  counter("lane_emitted_frames_total", "Frames that elements made besides what was received", &LaneSnapshot::emitted);
+  counter("lane_cloned_frames_total", "Copies of frames that elements sent", &LaneSnapshot::cloned);
+  counter("lane_consumed_frames_total", "Frames that elements took over", &LaneSnapshot::consumed);
   counter("lane_punted_frames_total", "Frames handed to the host", &LaneSnapshot::punted);
   counter("lane_dropped_frames_total", "Frames dropped, for all reasons", &LaneSnapshot::dropped);
   counter("lane_batches_total", "Batches that a lane collected", &LaneSnapshot::batches);

@@ -1,7 +1,7 @@
 // What a running gateway says about itself at one moment: the one shape that the API, /metrics, ctl and top share.
 //
-// Counters count since start. Times are nanoseconds. frames: rx + injected = tx + punted + dropped + in flight. tx:
-// taken by the port's driver.
+// Counters count since start. Times are nanoseconds. Frames: rx + injected + emitted + cloned = tx + consumed + punted
+// + dropped + in flight. tx: taken by the port's driver.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,10 @@ struct LaneSnapshot {
   std::uint32_t queue = 0;
   std::int32_t core = -1;
   std::uint64_t rx_frames = 0, rx_bytes = 0, tx_frames = 0, tx_bytes = 0;
-  std::uint64_t injected = 0;  // frames from the host's twin, to be transmitted, and second answers to a frame
+  std::uint64_t injected = 0;  // frames from the host's twin, to be transmitted
+  std::uint64_t emitted = 0;   // made by an element besides what was received
+  std::uint64_t cloned = 0;    // copies that an element made
+  std::uint64_t consumed = 0;  // taken over by an element
   std::uint64_t punted = 0;    // frames to the host's twin
   std::uint64_t dropped = 0;
   std::uint64_t in_flight = 0;

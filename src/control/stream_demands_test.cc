@@ -413,6 +413,8 @@ TEST_F(StreamDemands, CollectingAndForwardingAreMeasuredOrEstimated) {
   EXPECT_EQ(usual_collect_time({"bridge"}), engine::collect_time);
   EXPECT_GT(usual_collect_time({"inspect", "route"}), engine::collect_time);
   EXPECT_GT(usual_collect_time({"srtp"}), 3 * engine::burst_size * std::chrono::nanoseconds(420));
+  EXPECT_EQ(usual_collect_time({"inspect", "srtp", "route"}),
+            usual_collect_time({"srtp"}) + 3 * engine::burst_size * std::chrono::nanoseconds(75));
 }
 
 // A CPU core's measured batch takes the place of the estimate, and what a saturated core takes does not.

@@ -11,9 +11,11 @@
 //              what needs no device (drop, punt, change, consume)
 //   launch     once, on a GPU stream; or compute, on a core, for any part of the batch
 //   apply      on the lane's core, in the order of frames: takes the results, changes, drops, punts, sends
-// Only rows that go on are an element's business: those before it may have decided otherwise (batch.h, Row). What a row
-// becomes happens when the batch has passed all elements, in the order of frames; until then its frame belongs to the
-// batch. The last element of a pipeline decides what becomes of every row that still goes on.
+// Only rows that are live are an element's business: those before it may have decided otherwise (batch.h, Row). What
+// classify decides, later elements see when they classify; what apply decides, when they apply. So an element that
+// decides in apply may have work of a later one wasted, never undone. What a row becomes happens when the batch has
+// passed all elements, in the order of frames; until then its frame belongs to the batch. The last element of a
+// pipeline decides what becomes of every row that still goes on.
 //
 // An element's memory for a batch is its area: Shape::bytes_per_frame for each frame that fits, 64-byte aligned, pinned
 // and device-visible, laid out by the element. area() has it.
@@ -171,6 +173,8 @@ struct ElementType {
   bool one_thread = false;
   // It has the trait Grouping (traits.h) for batches of one lane: their time points are spread over the cycle.
   bool launches_alone = false;
+  // Of classifying a frame on a core, as measured; less than 10 ns is 0. The bound counts it (bound.h, µ).
+  std::chrono::nanoseconds classify_time{0};
 };
 
 bool register_element(ElementType type);

@@ -3,6 +3,7 @@
 #include <rte_pause.h>
 
 #include <algorithm>
+#include <cstring>
 #include <numeric>
 #include <optional>
 #include <utility>
@@ -22,7 +23,24 @@ Emitter::Emitter(std::vector<port::Port*> ports, std::uint16_t tx_queue, LaneCou
       tap_(tap),
       lane_(lane),
       answers_(rte_get_tsc_hz() / answers_per_second, answer_burst),
-      tx_queue_(tx_queue) {}
+      tx_queue_(tx_queue) {
+  made_.reserve(std::size_t{8} * tx_burst_size);
+}
+
+// Elements of a pass have made theirs one after the other, each in the order of rows.
+[[gnu::noinline]] void Emitter::order_made() {
+  std::ranges::stable_sort(made_, {}, &Made::behind);
+}
+
+[[gnu::noinline]] void Emitter::transmit_made(std::uint32_t i) {
+  for (; made_sent_ < made_.size() && made_[made_sent_].behind <= i; ++made_sent_) {
+    const Made& made = made_[made_sent_];
+    transmit(made.frame, rte_pktmbuf_pkt_len(made.frame), made.port);
+  }
+  if (made_sent_ < made_.size()) return;
+  made_.clear();
+  made_sent_ = 0;
+}
 
 [[gnu::noinline]] void Emitter::settle_rest(const Batch& batch, std::uint32_t i, Row row) {
   rte_mbuf* const frame = batch.mbuf[i];
@@ -66,10 +84,14 @@ void Emitter::punt(rte_mbuf* frame, Row row) {
 bool Emitter::clone(const Batch& batch, std::uint32_t i, std::uint16_t port, std::uint32_t most) {
   rte_mbuf* const frame = batch.mbuf[i];
   const std::uint32_t length = most == 0 ? batch.length[i] : std::min<std::uint32_t>(most, batch.length[i]);
-  rte_mbuf* const copy = rte_pktmbuf_copy(frame, frame->pool, 0, length);
+  // A copy begins behind the buffer's headroom, of which the frame may have taken a part.
+  const std::uint32_t taken = frame->data_off < RTE_PKTMBUF_HEADROOM ? RTE_PKTMBUF_HEADROOM - frame->data_off : 0U;
+  const std::uint32_t front = std::min(taken, length - 1);
+  rte_mbuf* const copy = rte_pktmbuf_copy(frame, frame->pool, front, length - front);
   if (copy == nullptr) return false;
+  std::memcpy(rte_pktmbuf_prepend(copy, static_cast<std::uint16_t>(front)), batch.data(i), front);
   counters_.cloned_frames.add(1);
-  transmit(copy, length, port);
+  made_.push_back({i, port, copy});
   return true;
 }
 

@@ -2,8 +2,9 @@
 // lane thread.
 //
 // What elements have decided of a batch's rows happens in settle(), in the order of rows. Frames of one batch leave in
-// that order, per port. A transmit burst that the port does not take is
-// offered again a bounded number of times; what remains is dropped as "tx_full", never silently.
+// that order, per port; frames that an element makes leave right behind the row that they were made for. A transmit
+// burst that the port does not take is offered again a bounded number of times; what remains is dropped as "tx_full",
+// never silently.
 #pragma once
 
 #include <rte_cycles.h>
@@ -36,6 +37,9 @@ class Emitter {
 
   // What became of these rows. A row that still goes on is dropped as `undecided`.
   void settle(const Batch& batch, Span span) {
+    const bool has_made = !made_.empty();
+    if (has_made) [[unlikely]]
+      order_made();
     for (std::uint32_t i = span.first; i < span.end(); ++i) {
       const Row row = batch.row[i];
       if (row.fate == Fate::sent) [[likely]] {
@@ -43,11 +47,16 @@ class Emitter {
       } else {
         settle_rest(batch, i, row);
       }
+      if (has_made) [[unlikely]]
+        transmit_made(i);
     }
   }
   // Likewise, of those that do not go on; `live(i)` is told of each that does.
   template <typename Live>
   void settle_decided(const Batch& batch, Span span, const Live& live) {
+    const bool has_made = !made_.empty();
+    if (has_made) [[unlikely]]
+      order_made();
     for (std::uint32_t i = span.first; i < span.end(); ++i) {
       const Row row = batch.row[i];
       if (row.fate <= Fate::to_host) {
@@ -57,6 +66,8 @@ class Emitter {
       } else {
         settle_rest(batch, i, row);
       }
+      if (has_made) [[unlikely]]
+        transmit_made(i);
     }
   }
   // `length`: bytes of the frame. Taken from the caller, who has it in cache, rather than from the mbuf.
@@ -83,15 +94,22 @@ class Emitter {
   // to `answers_per_second`, with `answer_burst` at once after a pause.
   static constexpr std::uint64_t answers_per_second = 1000, answer_burst = 100;
   bool may_answer() { return answers_.take(rte_rdtsc()); }
-  // A frame of the element's own, one more than was received. `made`: whole, with its length.
+  // A frame of the element's own, one more than was received. `made`: whole, in one piece, with its length. For a row
+  // of the batch that is applied: it leaves right behind that row, or where the row was if that stays.
+  void emit(std::uint32_t i, rte_mbuf* made, std::uint16_t port) {
+    counters_.emitted_frames.add(1);
+    made_.push_back({i, port, made});
+  }
+  // For none, as from Timer::idle(): it leaves now.
   void emit(rte_mbuf* made, std::uint16_t port) {
     counters_.emitted_frames.add(1);
     transmit(made, rte_pktmbuf_pkt_len(made), port);
   }
-  // The same for an answer, which goes back out of the port that the burst came in by. `reason`: what it answers.
-  void answer_besides(rte_mbuf* made, packet::Reason reason) {
+  // An answer to row i besides what becomes of the row; back out of the port that it came in by. `reason`: what it
+  // answers.
+  void answer_besides(std::uint32_t i, rte_mbuf* made, packet::Reason reason) {
     counters_.answers[reason].add(1);
-    emit(made, rx_port_);
+    emit(i, made, rx_port_);
   }
   // Row `i`, which goes on, has been made an answer that takes the frame's way.
   void note_answer(const Batch& batch, std::uint32_t i, packet::Reason reason) {
@@ -99,8 +117,8 @@ class Emitter {
     if (tapped_) [[unlikely]]
       tap_->answered(batch.mbuf[i], reason);
   }
-  // A copy of row `i` as it is now leaves by that port, cut to `most` bytes (0: whole). False: there was no buffer for
-  // it, which the caller counts.
+  // A copy of row `i` as it is now leaves by that port behind the row, cut to `most` bytes (0: whole). False: there was
+  // no buffer for it, which the caller counts.
   bool clone(const Batch& batch, std::uint32_t i, std::uint16_t port, std::uint32_t most = 0);
 
   // The lane's side.
@@ -121,7 +139,14 @@ class Emitter {
     rte_mbuf* frames[tx_burst_size];
     std::uint32_t length[tx_burst_size];
   };
+  struct Made {
+    std::uint32_t behind;  // row
+    std::uint16_t port;
+    rte_mbuf* frame;
+  };
   void settle_rest(const Batch& batch, std::uint32_t i, Row row);
+  void order_made();
+  void transmit_made(std::uint32_t i);
   void punt(rte_mbuf* frame, Row row);
   void flush(std::uint16_t port);
   void free_dropped();
@@ -138,6 +163,9 @@ class Emitter {
   TokenBucket answers_;
   std::uint16_t tx_queue_;
   std::uint16_t rx_port_ = 0;
+  // For the rows that are settled next, and how many of them are on their way. Holds a burst's without growing.
+  std::vector<Made> made_;
+  std::size_t made_sent_ = 0;
   unsigned dropped_count_ = 0;
   rte_mbuf* dropped_[tx_burst_size];
 };

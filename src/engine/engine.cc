@@ -55,9 +55,9 @@ namespace {
 
 // Whether there is a GPU for "auto" is not known.
 Expected<Placement> planned_placement(const Options& options) {
-  Demand demand{.ports = {},
-                .threads_limit = std::numeric_limits<unsigned>::max(),
-                .needs_worker = device::gpu_indices(options.device).has_value()};
+  const auto gpus = device::gpu_indices(options.device);
+  Demand demand{.ports = {}, .threads_limit = std::numeric_limits<unsigned>::max(), .needs_worker = gpus.has_value()};
+  if (gpus) demand.more_gpu_nodes.assign(gpus->size() - 1, -1);
   for (const port::PortOptions& port : options.ports) {
     demand.ports.push_back({port.name, -1, port.lane_count(), port.queues});
   }
@@ -264,6 +264,7 @@ Expected<void> Engine::place_threads(unsigned threads_limit) {
     const PortOptions& options = port->options();
     demand.ports.push_back({port->name(), port->numa_node(), options.lane_count(), options.queues});
   }
+  for (std::size_t g = 1; g < gpus_.size(); ++g) demand.more_gpu_nodes.push_back(gpus_[g]->info().numa_node);
   demand.paired = follows_conversations(options_);
   auto placement = place(options_, this_machine(), demand);
   if (!placement) {
@@ -316,16 +317,6 @@ Expected<void> Engine::pin_frames(device::Gpu& gpu) {
   return {};
 }
 
-// The first device's is the placement's; the others' are cores that nothing else has, or that one.
-int Engine::worker_core(std::size_t device) const {
-  const std::vector<int> taken = placement_.cores();
-  std::size_t left = device;
-  for (const int core : this_machine().cores) {
-    if (left != 0 && std::ranges::find(taken, core) == taken.end() && --left == 0) return core;
-  }
-  return placement_.worker_core;
-}
-
 // Memory that one GPU has pinned is every GPU's.
 Expected<void> Engine::attach_devices() {
   if (gpus_.empty()) {
@@ -334,6 +325,7 @@ Expected<void> Engine::attach_devices() {
   if (auto pinned = pin_frames(*gpus_.front()); !pinned) {
     return pinned;
   }
+  const std::vector<int> worker_cores = placement_.worker_cores();
   for (std::uint32_t device = 0; device < gpus_.size(); ++device) {
     const DevicePlan plan{static_cast<std::uint32_t>(lanes_.size()),
                           options_.batches,
@@ -351,7 +343,7 @@ Expected<void> Engine::attach_devices() {
                         .clock = clocks_[device].get(),
                         .timing = timing_,
                         .mode = options_.mode,
-                        .core = worker_core(device),
+                        .core = worker_cores[device],
                         .busy = placement_.busy,
                         .scheduling = placement_.scheduling};
     for (const auto& lane : lanes_) {

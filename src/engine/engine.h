@@ -94,7 +94,6 @@ class Engine {
   Plan lane_plan() const;
   Expected<void> pin_frames(device::Gpu& gpu);
   Expected<void> attach_devices();
-  int worker_core(std::size_t device) const;
 
   Options options_;
   Timing timing_{};

@@ -156,6 +156,7 @@ class Lane {
   unsigned forward_done();
   Batch* next_done(unsigned pass);
   unsigned forward_later();
+  bool forward_or_hand_on(Batch& batch);
   bool forward_into_next(Batch& batch);
   void forward(Batch& batch);
   void release(Batch& batch);
@@ -181,6 +182,9 @@ class Lane {
   // Between two calls of its idle(), and when the last one was; the forwarder's.
   const std::uint64_t idle_tsc_ = rte_get_tsc_hz() * least_idle.count() / 1000;
   std::uint64_t idled_tsc_ = 0;
+  // The forwarder's, since a batch of the first pass was forwarded: work that has a bound (traits.h, BoundedWork), and
+  // all that the passes behind it took.
+  std::uint64_t bounded_ticks_ = 0, later_ticks_ = 0;
   Emitter emitter_;
   Admission admission_;
   LoadWatch load_;

@@ -4,6 +4,7 @@
 #include <rte_ring.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "engine/lane.h"
 
@@ -30,38 +31,47 @@ void Lane::let_time_pass() {
     return;
   }
   idled_tsc_ = now;
-  parts_.pipeline->idle(parts_.index, now);
+  emitter_.set_rx_port(parts_.port);
+  parts_.pipeline->idle(parts_.index, now, emitter_);
+  emitter_.flush_all();
   forwarder_.away->resume(rte_rdtsc());
 }
 
-// With a device one batch of each pass, else all that is done: a core that computes has nothing to collect meanwhile.
+// With a device one batch of the first pass, else all that is done: a core that computes has nothing to collect
+// meanwhile. What the passes behind it take counts for the frames of the first: all of them were there.
 unsigned Lane::forward_done() {
+  std::uint64_t began = rte_rdtsc();
+  bounded_ticks_ = 0;
   unsigned batches = forward_later();  // makes room for what the first pass hands on
   do {
     Batch* const batch = next_done(0);
-    if (batch == nullptr) break;
-    const std::uint32_t frames = batch->count;
-    const std::uint64_t began = rte_rdtsc();
-    std::uint64_t bounded = 0;
-    if (rings_.size() == 1) {
-      forward(*batch);
-      bounded = parts_.pipeline->bounded_ticks(*batch);
-      release(*batch);
-    } else {
-      if (!forward_into_next(*batch)) break;
-      batches += forward_later();
+    const std::uint32_t frames = batch == nullptr ? 0 : batch->count;
+    if (batch == nullptr || !forward_or_hand_on(*batch)) {
+      if (batches != 0) later_ticks_ += rte_rdtsc() - began;
+      break;
     }
+    batches += 1 + forward_later();
     const std::uint64_t now = rte_rdtsc();
-    bounded = std::min(bounded, now - began);
-    pace_.forwarding().took(now - began - bounded, frames);
-    pace_.forwarding_in_all().took(now - began, frames);
-    ++batches;
+    const std::uint64_t took = now - began + std::exchange(later_ticks_, 0);
+    const std::uint64_t bounded = std::min(std::exchange(bounded_ticks_, 0), took);
+    pace_.forwarding().took(took - bounded, frames);
+    pace_.forwarding_in_all().took(took, frames);
     if (forwarder_.away == collector_.away) {
       backlog_frames_ = std::max(least_backlog, frames / 2);
       backlog_until_ = now + bounded;
     }
+    began = now;
   } while (!device_computes());
   return batches;
+}
+
+// False: nothing was done, because the next pass has no room.
+bool Lane::forward_or_hand_on(Batch& batch) {
+  if (batch.pass + 1 < rings_.size()) return forward_into_next(batch);
+  forward(batch);
+  bounded_ticks_ += parts_.pipeline->bounded_ticks(batch);
+  release(batch);
+  return true;
 }
 
 // The oldest batch of the pass, if its results are there.
@@ -81,19 +91,14 @@ Batch* Lane::next_done(unsigned pass) {
 unsigned Lane::forward_later() {
   unsigned batches = 0;
   for (unsigned pass = static_cast<unsigned>(rings_.size()); --pass != 0;) {
-    const bool is_last = pass + 1 == rings_.size();
-    for (Batch* batch = next_done(pass); batch != nullptr; batch = next_done(pass), ++batches) {
-      if (!is_last) {
-        if (!forward_into_next(*batch)) break;
-        continue;
-      }
-      forward(*batch);
-      release(*batch);
+    for (Batch* batch = next_done(pass); batch != nullptr && forward_or_hand_on(*batch); batch = next_done(pass)) {
+      ++batches;
     }
   }
   return batches;
 }
 
+// The last of its frames has left.
 void Lane::release(Batch& batch) {
   admission_.took(rte_rdtsc() - batch.began_tsc);
   forwarded_.add(batch.count);
@@ -129,16 +134,21 @@ bool Lane::forward_into_next(Batch& batch) {
       next->segment[next->segments++].first = before;
       parts_.pipeline->classify(*next, {before, next->count - before});
     }
+    emitter_.flush_all();  // what was decided, and what elements have made besides
     if (const std::uint32_t left = span.count - (next->count - before); left != 0) {
       decided += left;
-      emitter_.flush_all();
       count_latency(segment, left, rte_rdtsc());
     }
   }
+  bounded_ticks_ += parts_.pipeline->bounded_ticks(batch);
   forwarded_counters_.measured.add(decided);
   forwarded_.add(decided);
   next->began_tsc = batch.began_tsc;
-  if (next->count != 0) hand_on(*next);
+  if (next->count != 0) {
+    hand_on(*next);
+  } else {
+    admission_.took(rte_rdtsc() - batch.began_tsc);
+  }
   rings_[batch.pass]->release();
   return true;
 }

@@ -43,7 +43,6 @@ Pipeline::Pipeline(std::vector<std::unique_ptr<Element>> elements, bool fused) :
   ingress_ = all<Ingress>();
   timers_ = all<Timer>();
   gates_ = all<HostGate>();
-  bounded_ = all<BoundedWork>();
   cycles_ = all<DeviceCycle>();
   make_passes(fused);
 }
@@ -63,6 +62,7 @@ void Pipeline::make_passes(bool fused) {
     changes |= payloads == Payloads::changed;
     pass_of_.push_back(passes() - 1);
     passes_.back().elements.push_back(element.get());
+    if (auto* const bounded = element->trait<BoundedWork>()) passes_.back().bounded.push_back(bounded);
     if (!element->shape().on_device) continue;
     passes_.back().on_device.push_back(element.get());
     passes_.back().grouping.push_back(element->trait<Grouping>());
@@ -137,7 +137,7 @@ void Pipeline::lost(Batch& batch) {
 
 std::uint64_t Pipeline::bounded_ticks(const Batch& batch) const {
   std::uint64_t ticks = 0;
-  for (const BoundedWork* const work : bounded_) ticks += work->bounded_ticks(batch);
+  for (const BoundedWork* const work : passes_[batch.pass].bounded) ticks += work->bounded_ticks(batch);
   return ticks;
 }
 
@@ -149,8 +149,8 @@ packet::Reason Pipeline::judge_from_host(std::uint32_t lane, const std::uint8_t*
   return packet::no_reason;
 }
 
-void Pipeline::idle(std::uint32_t lane, std::uint64_t tsc) {
-  for (Timer* const timer : timers_) timer->idle(lane, tsc);
+void Pipeline::idle(std::uint32_t lane, std::uint64_t tsc, Emitter& out) {
+  for (Timer* const timer : timers_) timer->idle(lane, tsc, out);
 }
 
 Expected<void> Pipeline::launch(std::span<Batch* const> batches, device::GpuStream& stream) {
@@ -183,6 +183,10 @@ bool Pipeline::device_ready(std::uint32_t device) {
   bool ready = true;
   for (DeviceCycle* const cycle : cycles_) ready = cycle->device_ready(device) && ready;
   return ready;
+}
+
+void Pipeline::device_gone(std::uint32_t device) {
+  for (DeviceCycle* const cycle : cycles_) cycle->device_gone(device);
 }
 
 Expected<std::string> Pipeline::reload(Pipeline& fresh) {

@@ -89,13 +89,14 @@ class Pipeline {
   std::uint64_t bounded_ticks(const Batch& batch) const;
   packet::Reason judge_from_host(std::uint32_t lane, const std::uint8_t* frame, std::uint32_t length) const;
   bool keeps_time() const { return !timers_.empty(); }
-  void idle(std::uint32_t lane, std::uint64_t tsc);
+  void idle(std::uint32_t lane, std::uint64_t tsc, Emitter& out);
 
   // A device's worker's. Batches of one launch are of one pass.
   Together together(unsigned pass) const { return passes_[pass].together; }
   Expected<void> launch(std::span<Batch* const> batches, device::GpuStream& stream);
   Expected<void> begin_cycle(std::uint32_t device, device::GpuStream& stream);
   bool device_ready(std::uint32_t device);
+  void device_gone(std::uint32_t device);
 
   // All elements or none. Those that end a chain change last, because what they load they load in place.
   Expected<std::string> reload(Pipeline& fresh);
@@ -110,6 +111,7 @@ class Pipeline {
     std::vector<Grouping*> grouping;  // of each of on_device; null: it has none
     std::unique_ptr<Fusion> fusion;
     Together together = Together::no;
+    std::vector<BoundedWork*> bounded;
   };
   struct AllTables final : Tables {
     Memory memory() const override;
@@ -130,7 +132,6 @@ class Pipeline {
   bool sends_ = true, applies_at_length_ = false;
   std::vector<Timer*> timers_;
   std::vector<HostGate*> gates_;
-  std::vector<BoundedWork*> bounded_;
   std::vector<DeviceCycle*> cycles_;
 };
 

@@ -46,7 +46,7 @@ Expected<void> check_list(const Topology& machine, const Placement& placement, c
     if (std::count(cores.begin(), cores.end(), core) > 1) {
       return make_error(std::string("[engine] ") + key + ": core " + std::to_string(core) + " is named twice");
     }
-    if (core == placement.worker_core && placement.busy) {
+    if (placement.busy && contains(placement.worker_cores(), core)) {
       return make_error(
           "[engine] core " + std::to_string(core) +
           " is both a lane's and the worker's, and both poll without sleeping: set worker_core to another core, "
@@ -75,12 +75,13 @@ Expected<void> check_lists(const Options& options, const Topology& machine, cons
 
 // The lowest core of the GPU's node that nobody asked for. But the machine's first core takes the interrupts; a worker
 // that waits for one of them raises its time point late.
-int choose_worker_core(const Options& options, const Topology& machine, int gpu_node) {
+int choose_worker_core(const Options& options, const Topology& machine, int gpu_node,
+                       const std::vector<int>& workers = {}) {
   const auto fault = [&](int core) {
     const bool asked_for = contains(options.cores, core) || contains(options.forwarder_cores, core);
     const bool remote = gpu_node >= 0 && machine.node_of(core) != gpu_node;
     const bool interrupted = machine.cores.size() > 2 && core == machine.cores.front();
-    return 4 * asked_for + 2 * remote + 1 * interrupted;
+    return 8 * contains(workers, core) + 4 * asked_for + 2 * remote + 1 * interrupted;
   };
   return *std::min_element(machine.cores.begin(), machine.cores.end(),
                            [&](int a, int b) { return fault(a) < fault(b); });
@@ -116,11 +117,12 @@ int node_for(const Demand& demand, std::size_t index, std::size_t threads) {
 // From the highest core down: the first one serves the kernel and the control thread. First each thread that has a node
 // gets a core there; then those that are left get what is left.
 std::vector<int> choose_lane_cores(const Options& options, const Topology& machine, const Demand& demand,
-                                   int worker_core, std::size_t wanted) {
+                                   const std::vector<int>& workers, std::size_t wanted) {
   std::vector<int> free;
   for (auto core = machine.cores.rbegin(); core != machine.cores.rend(); ++core) {
     const bool only = machine.cores.size() == 1;
-    if (*core != worker_core && (only || *core != machine.cores.front()) && !contains(options.forwarder_cores, *core)) {
+    if (!contains(workers, *core) && (only || *core != machine.cores.front()) &&
+        !contains(options.forwarder_cores, *core)) {
       free.push_back(*core);
     }
   }
@@ -171,7 +173,9 @@ void note(const Topology& machine, const Demand& demand, unsigned lanes, bool sh
     text += ", their forwarders on " + list(placement.forwarder_cores);
   }
   if (demand.needs_worker) {
-    text += ", worker on " + std::to_string(placement.worker_core);
+    text += placement.more_worker_cores.empty() ? ", worker on " : ", workers on ";
+    text += std::to_string(placement.worker_core);
+    for (const int core : placement.more_worker_cores) text += "," + std::to_string(core);
   }
   text += placement.busy ? ", busy polling" : ", adaptive polling";
   text += placement.scheduling == Scheduling::realtime ? " in real time" : "";
@@ -238,6 +242,11 @@ Expected<Placement> place(const Options& options, const Topology& machine, const
   if (demand.needs_worker) {
     placement.worker_core =
         options.worker_core >= 0 ? options.worker_core : choose_worker_core(options, machine, demand.gpu_node);
+    std::vector<int> workers{placement.worker_core};
+    for (const int node : demand.more_gpu_nodes) {
+      workers.push_back(choose_worker_core(options, machine, node, workers));
+    }
+    placement.more_worker_cores.assign(workers.begin() + 1, workers.end());
   }
   if (auto ok = check_lists(options, machine, placement); !ok) {
     return tl::unexpected(ok.error());
@@ -256,7 +265,7 @@ Expected<Placement> place(const Options& options, const Topology& machine, const
     wanted = paired_threads(of_a_port, wanted);
   }
   placement.lane_cores = options.cores.empty()
-                             ? choose_lane_cores(options, machine, demand, placement.worker_core, wanted)
+                             ? choose_lane_cores(options, machine, demand, placement.worker_cores(), wanted)
                              : first(options.cores, wanted);
   if (demand.paired && of_a_port != 0) {
     placement.lane_cores =
@@ -304,9 +313,14 @@ Expected<void> check_scheduling(Scheduling scheduling, bool busy) {
 std::vector<int> Placement::cores() const {
   std::vector<int> all = lane_cores;
   all.insert(all.end(), forwarder_cores.begin(), forwarder_cores.end());
-  if (worker_core >= 0) {
-    all.push_back(worker_core);
-  }
+  const std::vector<int> workers = worker_cores();
+  all.insert(all.end(), workers.begin(), workers.end());
+  return all;
+}
+
+std::vector<int> Placement::worker_cores() const {
+  std::vector<int> all = more_worker_cores;
+  if (worker_core >= 0) all.insert(all.begin(), worker_core);
   return all;
 }
 

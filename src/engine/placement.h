@@ -26,6 +26,7 @@ struct Demand {
   unsigned threads_limit = 1;  // transmit queues of the port with the fewest, and so the most threads that may forward
   bool needs_worker = false;   // a GPU is in use
   int gpu_node = -1;           // -1: any
+  std::vector<int> more_gpu_nodes = {};  // of further GPUs, each of which has a worker of its own
   // The lanes of one number of all ports share a thread: a function follows conversations, whose two directions a
   // symmetric hash brings to the same number. Then all ports have as many queues and lanes, and the number of threads
   // divides that of lanes.
@@ -33,15 +34,17 @@ struct Demand {
 };
 
 struct Placement {
-  std::vector<int> lane_cores;       // one thread each; lanes are dealt to them in turn
-  std::vector<int> forwarder_cores;  // one thread each; empty: lanes forward on the core on which they collect
-  int worker_core = -1;              // -1: no worker
-  bool busy = false;                 // poll without sleeping
+  std::vector<int> lane_cores;         // one thread each; lanes are dealt to them in turn
+  std::vector<int> forwarder_cores;    // one thread each; empty: lanes forward on the core on which they collect
+  int worker_core = -1;                // -1: no worker
+  std::vector<int> more_worker_cores;  // of further GPUs' workers; one that has another's where there are too few
+  bool busy = false;                   // poll without sleeping
   Scheduling scheduling = Scheduling::normal;
   std::vector<std::string> notes;  // for the log: topology and choice, then what lies on another node than it should
 
   // Of every thread here.
   std::vector<int> cores() const;
+  std::vector<int> worker_cores() const;
 };
 
 // Chooses from the machine's cores. Asked-for cores that do not exist or repeat are an error, and so are ports and

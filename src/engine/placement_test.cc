@@ -121,6 +121,21 @@ TEST(Placement, TheWorkerKeepsOffTheCoresThatWereAskedFor) {
   EXPECT_EQ(placement->worker_core, 4);
 }
 
+TEST(Placement, EachGpuHasAWorkerOnACoreOfItsOwn) {
+  Demand demand{{{"wan", 0, 8}}, 8, true, 0};
+  demand.more_gpu_nodes = {1, -1};
+  const auto placement = place({}, made_up(2, 4), demand);
+  ASSERT_TRUE(placement) << placement.error().message;
+  EXPECT_EQ(placement->worker_core, 1);
+  EXPECT_EQ(placement->more_worker_cores, (std::vector<int>{4, 2}));
+  EXPECT_EQ(placement->lane_cores, (std::vector<int>{3, 7, 6, 5}));
+  EXPECT_THAT(placement->notes.front(), HasSubstr("workers on 1,4,2"));
+  // With too few of them they share.
+  const auto few = place({}, made_up(1, 2), demand);
+  ASSERT_TRUE(few) << few.error().message;
+  EXPECT_EQ(few->worker_cores().size(), 3U);
+}
+
 TEST(Placement, ItsCoresAreThoseOfEveryThread) {
   Placement placement;
   placement.lane_cores = {7, 6};
@@ -128,6 +143,8 @@ TEST(Placement, ItsCoresAreThoseOfEveryThread) {
   placement.forwarder_cores = {5};
   placement.worker_core = 1;
   EXPECT_EQ(placement.cores(), (std::vector<int>{7, 6, 5, 1}));
+  placement.more_worker_cores = {2};
+  EXPECT_EQ(placement.cores(), (std::vector<int>{7, 6, 5, 1, 2}));
 }
 
 TEST(Placement, ThisMachineIsOneToPlaceOn) {

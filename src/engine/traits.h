@@ -40,6 +40,7 @@ void* offer(std::string_view name, Owner* owner) {
 }
 
 class Element;
+class Emitter;
 class Pipeline;
 
 // An element around another one: what it does not change goes to that one.
@@ -103,8 +104,8 @@ class Timer {
   static constexpr std::string_view trait_name = "timer";
   // What is due as time goes by, on the thread that applies the lane's batches, while the lane has none under way: a
   // few tens of us at most, for the next frame may have come. `tsc`: now. At most once in least_idle, and at least once
-  // in longest_idle, more or less. Threads sleep no longer than that then.
-  virtual void idle(std::uint32_t lane, std::uint64_t tsc) = 0;
+  // in longest_idle, more or less. Threads sleep no longer than that then. `out`: for frames of the element's own.
+  virtual void idle(std::uint32_t lane, std::uint64_t tsc, Emitter& out) = 0;
 
  protected:
   ~Timer() = default;
@@ -120,6 +121,8 @@ class DeviceCycle {
   // Whether the device can answer as compute() does; once it can, for ever. Lanes compute on their own cores until
   // then. The worker's thread, or before it runs.
   virtual bool device_ready(std::uint32_t /*device*/) { return true; }
+  // The device has failed and gets no more work: what waits for it need not wait. The worker's thread.
+  virtual void device_gone(std::uint32_t /*device*/) {}
 
  protected:
   ~DeviceCycle() = default;

@@ -86,7 +86,7 @@ class PeerElement : public Element,
       batch.send(i, ports_.peer(batch.row[i].port));
     }
   }
-  void idle(std::uint32_t, std::uint64_t) override { idle_calls.fetch_add(1); }
+  void idle(std::uint32_t, std::uint64_t, Emitter&) override { idle_calls.fetch_add(1); }
   void null_result(Batch& batch) override {
     for (std::uint32_t i = 0; i < batch.count; ++i) of(batch)[i].answer = 42;
   }

@@ -64,10 +64,11 @@ def verdict(stats):
 def report(stats, rate=None):
     """(text, whether the counters add up). `rate`: (frames/s, bits/s) at the busiest time, as the caller measured it, or None."""
     total = {key: sum(lane[key] for lane in stats["lanes"]) for key in
-             ("rx_frames", "rx_bytes", "tx_frames", "tx_bytes", "injected", "punted", "dropped", "in_flight", "misses")}
+             ("rx_frames", "rx_bytes", "tx_frames", "tx_bytes", "injected", "emitted", "cloned", "consumed", "punted", "dropped", "in_flight",
+              "misses")}
     latency = stats["latency"]
-    came = total["rx_frames"] + total["injected"]
-    went = total["tx_frames"] + total["punted"] + total["dropped"] + total["in_flight"]
+    came = total["rx_frames"] + total["injected"] + total["emitted"] + total["cloned"]
+    went = total["tx_frames"] + total["consumed"] + total["punted"] + total["dropped"] + total["in_flight"]
     by_reason = sum(drop["frames"] for drop in stats["drops"])
     adds_up = came == went and by_reason == total["dropped"] and stats["conserved"]
     percentiles = ", ".join(f"{name} {duration(latency[key])}" for name, key in (
@@ -89,7 +90,9 @@ def report(stats, rate=None):
         *(["drops         none"] if by_reason == 0 else []),
         *lost(stats["ports"]),
         f"counters      {total['rx_frames']:,} received + {total['injected']:,} from the kernel"
+        f" + {total['emitted'] + total['cloned']:,} made"
         f" {'=' if came == went else '!='} {total['tx_frames']:,} transmitted + {total['punted']:,} to the kernel"
+        f" + {total['consumed']:,} taken over"
         f" + {total['dropped']:,} dropped + {total['in_flight']:,} in flight:"
         f" {'they add up' if adds_up else 'THEY DO NOT ADD UP'}",
     ]

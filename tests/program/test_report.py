@@ -7,8 +7,8 @@ from report import LOST, report, verdict
 NOTHING_LOST = dict.fromkeys(LOST, 0)
 
 STATS = {
-    "lanes": [{"rx_frames": 10, "rx_bytes": 1000, "tx_frames": 9, "tx_bytes": 900, "injected": 0, "punted": 1, "dropped": 0,
-               "in_flight": 0, "misses": 0}],
+    "lanes": [{"rx_frames": 10, "rx_bytes": 1000, "tx_frames": 9, "tx_bytes": 900, "injected": 0, "emitted": 0, "cloned": 0,
+               "consumed": 0, "punted": 1, "dropped": 0, "in_flight": 0, "misses": 0}],
     "latency": {"frames": 9, "p50_ns": 907_000, "p90_ns": 1_000_000, "p99_ns": 1_100_000, "p999_ns": 1_200_000, "max_ns": 1_300_000},
     "routes": {"ipv4": 1, "ipv6": 1, "neighbours": 1}, "devices": [], "drops": [], "conserved": True, "deadline_ns": 50_000_000,
     "overlap": 2, "overruns": 3, "late_cycles": 4, "bound_ns": 0, "cycle_ns": 0,

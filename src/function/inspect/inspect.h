@@ -109,7 +109,7 @@ class Inspect final : public engine::Element,
   // As which a frame of that judgement is dropped; no_reason: it goes on.
   static packet::Reason reason_of(const Judgement& judgement);
   std::uint64_t bounded_ticks(const engine::Batch& batch) const override;
-  void idle(std::uint32_t lane, std::uint64_t tsc) override { lane_of(lane).idle(tsc); }
+  void idle(std::uint32_t lane, std::uint64_t tsc, engine::Emitter& /*out*/) override { lane_of(lane).idle(tsc); }
   Expected<void> begin_cycle(std::uint32_t device, device::GpuStream& stream) override;
   void stopped() override;
   std::string lost_output() const override { return log_ ? log_->lost() : ""; }

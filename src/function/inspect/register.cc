@@ -135,7 +135,8 @@ const bool registered = engine::register_element(
      .text = "drops and reports what rules of Snort and Suricata hold for: intrusion prevention",
      .make = make_inspect,
      .follows_conversations = true,
-     .one_thread = true});
+     .one_thread = true,
+     .classify_time = std::chrono::nanoseconds(75)});
 
 }  // namespace
 }  // namespace sluice::function

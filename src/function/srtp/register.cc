@@ -46,7 +46,8 @@ const bool registered = engine::register_element(
      .text = "protects RTP and RTCP of the streams in its table, and unprotects SRTP and SRTCP",
      .make = make_srtp,
      .one_thread = true,
-     .launches_alone = true});
+     .launches_alone = true,
+     .classify_time = std::chrono::nanoseconds(420)});
 
 }  // namespace
 }  // namespace sluice::function

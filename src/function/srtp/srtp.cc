@@ -186,6 +186,10 @@ Expected<void> Srtp::begin_cycle(std::uint32_t device, device::GpuStream& stream
   return {};
 }
 
+void Srtp::device_gone(std::uint32_t device) {
+  devices_[device]->installs.store(~std::uint64_t{0}, std::memory_order_release);
+}
+
 // That all of them have: which one a batch goes to is not known yet.
 std::uint64_t Srtp::installs_on_devices() const {
   std::uint64_t least = ~std::uint64_t{0};

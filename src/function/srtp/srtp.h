@@ -110,6 +110,7 @@ class Srtp final : public engine::Element,
 
   void lost(engine::Batch& batch) override;
   Expected<void> begin_cycle(std::uint32_t device, device::GpuStream& stream) override;
+  void device_gone(std::uint32_t device) override;
   // As if every tag were right: what leaves then is not SRTP.
   void null_result(engine::Batch& batch) override;
   packet::Reason judge_from_host(std::uint32_t /*lane*/, const std::uint8_t* frame,
