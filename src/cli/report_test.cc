@@ -53,6 +53,7 @@ TEST(StatsReport, SaysWhatCounts) {
         "\n  tx_errors                         6  transmitted frames that the driver of port left took and failed to "
         "send\n",
         "20 punted, 10 injected",
+        "3 emitted, 2 cloned, 5 consumed",
         "\n  to_host_lost                      3  punted frames of port left that its twin did not take\n",
         "\n  from_host_lost                    2  frames of the host that port left did not take\n",
         "\n  to_host_lost                      1  punted frames of port right", "no_route", "no route matches",

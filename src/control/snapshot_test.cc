@@ -76,7 +76,8 @@ TEST(SnapshotTotal, AddsLanes) {
   EXPECT_EQ(sum.misses_away, 3U);
   EXPECT_EQ(sum.collecting_ns, 7000U);
   EXPECT_EQ(sum.forwarding_ns, 5000U);
-  EXPECT_EQ(sum.rx_frames + sum.injected, sum.tx_frames + sum.punted + sum.dropped + sum.in_flight);
+  EXPECT_EQ(sum.rx_frames + sum.injected + sum.emitted + sum.cloned,
+            sum.tx_frames + sum.consumed + sum.punted + sum.dropped + sum.in_flight);
 }
 
 TEST(RouteQuery, MatchesRoutesAroundAndInside) {
