@@ -3,6 +3,7 @@
 #include <rte_pause.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <numeric>
 #include <optional>
@@ -81,31 +82,84 @@ void Emitter::punt(rte_mbuf* frame, Row row) {
   }
 }
 
-bool Emitter::clone(const Batch& batch, std::uint32_t i, std::uint16_t port, std::uint32_t most) {
-  rte_mbuf* const frame = batch.mbuf[i];
-  const std::uint32_t length = most == 0 ? batch.length[i] : std::min<std::uint32_t>(most, batch.length[i]);
+namespace {
+// Null: there is no buffer for it.
+rte_mbuf* copy_of(const rte_mbuf* frame, std::uint32_t length) {
   // A copy begins behind the buffer's headroom, of which the frame may have taken a part.
   const std::uint32_t taken = frame->data_off < RTE_PKTMBUF_HEADROOM ? RTE_PKTMBUF_HEADROOM - frame->data_off : 0U;
   const std::uint32_t front = std::min(taken, length - 1);
   rte_mbuf* const copy = rte_pktmbuf_copy(frame, frame->pool, front, length - front);
+  if (copy == nullptr) return nullptr;
+  std::memcpy(rte_pktmbuf_prepend(copy, static_cast<std::uint16_t>(front)), rte_pktmbuf_mtod(frame, const char*),
+              front);
+  return copy;
+}
+
+std::uint32_t cut(std::uint32_t length, std::uint32_t most) {
+  return most == 0 ? length : std::min(most, length);
+}
+}  // namespace
+
+bool Emitter::clone(const Batch& batch, std::uint32_t i, std::uint16_t port, std::uint32_t most) {
+  rte_mbuf* const copy = copy_of(batch.mbuf[i], cut(batch.length[i], most));
   if (copy == nullptr) return false;
-  std::memcpy(rte_pktmbuf_prepend(copy, static_cast<std::uint16_t>(front)), batch.data(i), front);
   counters_.cloned_frames.add(1);
   made_.push_back({i, port, copy});
   return true;
 }
 
+bool Emitter::clone(const rte_mbuf* frame, std::uint16_t port, std::uint32_t most) {
+  const std::uint32_t length = cut(rte_pktmbuf_pkt_len(frame), most);
+  rte_mbuf* const copy = copy_of(frame, length);
+  if (copy == nullptr) return false;
+  counters_.cloned_frames.add(1);
+  transmit(copy, length, port);
+  return true;
+}
+
+void Emitter::set_hooks(std::span<TxHook* const> hooks) {
+  hooked_.clear();
+  for (std::uint16_t port = 0; port < queues_.size(); ++port) {
+    Queue& queue = queues_[port];
+    queue.hooks.clear();
+    queue.offers_once = false;
+    for (TxHook* const hook : hooks) {
+      if (hook->hooks(port)) queue.hooks.push_back(hook);
+      queue.offers_once = queue.offers_once || hook->offers_once(port);
+    }
+    if (!queue.hooks.empty()) hooked_.push_back(port);
+  }
+}
+
 void Emitter::flush(std::uint16_t port) {
   Queue& queue = queues_[port];
-  const unsigned total = std::exchange(queue.count, 0);
+  if (!queue.hooks.empty()) [[unlikely]]
+    return flush_through_hooks(port);
+  send(port, queue.frames, queue.length, std::exchange(queue.count, 0));
+}
+
+// A hook may transmit by any port, this one too.
+void Emitter::flush_through_hooks(std::uint16_t port) {
+  Queue& queue = queues_[port];
+  std::array<rte_mbuf*, tx_burst_size> frames;
+  std::array<std::uint32_t, tx_burst_size> length;
+  unsigned count = std::exchange(queue.count, 0);
+  std::copy_n(queue.frames, count, frames.begin());
+  for (TxHook* const hook : queue.hooks) count = hook->leave(lane_, port, frames.data(), count, *this);
+  for (unsigned i = 0; i < count; ++i) length[i] = rte_pktmbuf_pkt_len(frames[i]);
+  if (count != 0) send(port, frames.data(), length.data(), count);
+}
+
+void Emitter::send(std::uint16_t port, rte_mbuf** frames, const std::uint32_t* length, unsigned total) {
+  const unsigned attempts = queues_[port].offers_once ? 1 : tx_attempts;
   unsigned sent = 0;
   std::optional<FrameTap::Sending> tapping;
   if (tapped_) [[unlikely]]
-    tapping.emplace().begin(*tap_, lane_, port, {queue.frames, total});
+    tapping.emplace().begin(*tap_, lane_, port, {frames, total});
   away_->look(rte_rdtsc(), at_length_);
-  for (unsigned attempt = 0; sent < total && attempt < tx_attempts; ++attempt) {
+  for (unsigned attempt = 0; sent < total && attempt < attempts; ++attempt) {
     const unsigned accepted =
-        ports_[port]->tx_burst(tx_queue_, queue.frames + sent, static_cast<std::uint16_t>(total - sent));
+        ports_[port]->tx_burst(tx_queue_, frames + sent, static_cast<std::uint16_t>(total - sent));
     sent += accepted;
     if (accepted == 0) {
       rte_pause();
@@ -114,9 +168,9 @@ void Emitter::flush(std::uint16_t port) {
   if (tapping) [[unlikely]]
     tapping->end(sent);
   away_->resume(rte_rdtsc());  // what the driver takes is no absence
-  const std::uint64_t bytes = std::accumulate(queue.length, queue.length + sent, std::uint64_t{0});
+  const std::uint64_t bytes = std::accumulate(length, length + sent, std::uint64_t{0});
   for (unsigned i = sent; i < total; ++i) {
-    drop(queue.frames[i], tx_full);
+    drop(frames[i], tx_full);
   }
   counters_.tx_frames[port].add(sent);
   counters_.tx_bytes[port].add(bytes);
@@ -127,7 +181,16 @@ void Emitter::free_dropped() {
   dropped_count_ = 0;
 }
 
+// Ports behind hooks first, because what leaves by them may leave by others in the end, which may have hooks, too.
 void Emitter::flush_all() {
+  bool again = !hooked_.empty();
+  for (unsigned round = 0; again && round < queues_.size(); ++round) {
+    again = false;
+    for (const std::uint16_t port : hooked_) {
+      again = again || queues_[port].count != 0;
+      if (queues_[port].count != 0) flush(port);
+    }
+  }
   for (std::uint16_t port = 0; port < queues_.size(); ++port) {
     if (queues_[port].count != 0) {
       flush(port);

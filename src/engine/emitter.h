@@ -11,6 +11,7 @@
 #include <rte_mbuf.h>
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "engine/away.h"
@@ -19,6 +20,7 @@
 #include "engine/frame_tap.h"
 #include "engine/host_port.h"
 #include "engine/token_bucket.h"
+#include "engine/traits.h"
 #include "port/port.h"
 
 namespace sluice::engine {
@@ -120,6 +122,8 @@ class Emitter {
   // A copy of row `i` as it is now leaves by that port behind the row, cut to `most` bytes (0: whole). False: there was
   // no buffer for it, which the caller counts.
   bool clone(const Batch& batch, std::uint32_t i, std::uint16_t port, std::uint32_t most = 0);
+  // The same of a frame in one piece that is no row (TxHook::leave()): the copy leaves now.
+  bool clone(const rte_mbuf* frame, std::uint16_t port, std::uint32_t most = 0);
 
   // The lane's side.
   // `at_length`: what is done between two transmissions may take long by itself.
@@ -131,6 +135,7 @@ class Emitter {
     rx_port_ = port;
     tapped_ = tap_ != nullptr && tap_->on();
   }
+  void set_hooks(std::span<TxHook* const> hooks);
   void flush_all();
 
  private:
@@ -138,6 +143,8 @@ class Emitter {
     unsigned count = 0;
     rte_mbuf* frames[tx_burst_size];
     std::uint32_t length[tx_burst_size];
+    bool offers_once = false;
+    std::vector<TxHook*> hooks;
   };
   struct Made {
     std::uint32_t behind;  // row
@@ -149,11 +156,14 @@ class Emitter {
   void transmit_made(std::uint32_t i);
   void punt(rte_mbuf* frame, Row row);
   void flush(std::uint16_t port);
+  void flush_through_hooks(std::uint16_t port);
+  void send(std::uint16_t port, rte_mbuf** frames, const std::uint32_t* length, unsigned total);
   void free_dropped();
 
   std::vector<port::Port*> ports_;
   std::vector<Queue> queues_;
-  AwayWatch* away_ = nullptr;  // of the thread that forwards
+  std::vector<std::uint16_t> hooked_;  // ports with hooks
+  AwayWatch* away_ = nullptr;          // of the thread that forwards
   bool at_length_ = false;
   LaneCounters& counters_;
   const HostPort* host_ports_;

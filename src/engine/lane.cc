@@ -26,6 +26,7 @@ void Lane::set_threads(const Side& collector, const Side& forwarder) {
   applies_at_length_ = parts_.pipeline->applies_at_length();
   keeps_time_ = parts_.pipeline->keeps_time();
   emitter_.set_away(forwarder.away, applies_at_length_);
+  emitter_.set_hooks(parts_.pipeline->all<TxHook>());
 }
 
 void Lane::spread_over(const std::vector<Lane*>& siblings) {

@@ -21,6 +21,7 @@
 #include "engine/batch.h"
 #include "packet/reason.h"
 
+struct rte_mbuf;
 namespace sluice {
 class Settings;
 }
@@ -184,6 +185,25 @@ class Egress {
 
  protected:
   ~Egress() = default;
+};
+
+// What frames pass between the last element and a port's transmit queue: a tunnel that wraps them, a copy for a
+// monitor.
+class TxHook {
+ public:
+  static constexpr std::string_view trait_name = "tx_hook";
+  // Whether frames that leave by this port pass it. Constant once the element is prepared.
+  virtual bool hooks(std::uint16_t port) const = 0;
+  // Whether the port loses frames rather than wait for its transmit queue: it is offered each burst once. What it does
+  // not take counts as tx_full all the same.
+  virtual bool offers_once(std::uint16_t /*port*/) const { return false; }
+  // A burst that is about to leave by the port: what elements send, and what the host sends. The first ones are to
+  // leave; those that the element takes over, and transmits by another port or drops (`out`), it takes out of the
+  // array. Returns how many are left. A frame may be changed, grown and shrunk. On the lane's forwarding thread.
+  virtual unsigned leave(std::uint32_t lane, std::uint16_t port, rte_mbuf** frames, unsigned count, Emitter& out) = 0;
+
+ protected:
+  ~TxHook() = default;
 };
 
 class BoundedWork {
