@@ -291,7 +291,8 @@ void add_calibrate(CLI::App& app, int& status) {
   command->add_option("--csv", options->csv,
                       "write a row for each measurement here; such a table that is there is written over");
   command->footer(
-      "The chain runs with its settings, lanes and batches; its ports are frames from memory, and of a stage \"srtp\" "
+      "The chain runs with its settings, lanes and batches; its ports are frames from memory, and of an element "
+      "\"srtp\" "
       "its\n"
       "streams; those of [srtp.rtsp], and where there are fewer than lanes, are made up with random keys. What is to "
       "be\n"

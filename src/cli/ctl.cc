@@ -116,7 +116,7 @@ Expected<std::string> read_stream_file(const std::string& path) {
 
 void add_srtp(CLI::App& ctl, const std::shared_ptr<ApiPlace>& api, const std::shared_ptr<bool>& json, int& status) {
   CLI::App* srtp =
-      ctl.add_subcommand("srtp", "Streams of the stage srtp: list them, add, replace, remove or release one");
+      ctl.add_subcommand("srtp", "Streams of the element srtp: list them, add, replace, remove or release one");
   srtp->require_subcommand(1);
   srtp->fallthrough();
   CLI::App* list = srtp->add_subcommand("list", "Streams, without their keys");
@@ -317,7 +317,7 @@ void add_ctl(CLI::App& app, int& status) {
         ask(*api, {"/api/v1/routes?limit=" + std::to_string(*limit) + query, false, printer(routes_report)}, *json);
   });
 
-  CLI::App* acl = ctl->add_subcommand("acl", "Rules of the stage acl, with the frames and bytes of each; their sets");
+  CLI::App* acl = ctl->add_subcommand("acl", "Rules of the element acl, with the frames and bytes of each; their sets");
   acl->fallthrough();
   const auto rules = add_limit(*acl);
   add_sets(*acl, api, json, status);

@@ -34,14 +34,14 @@ class StatsSource {
   // An Error when the chain has no routes (it is not a router).
   virtual Expected<RouteTable> routes(const RouteQuery& query) = 0;
   virtual Expected<std::vector<NeighbourRow>> neighbours() = 0;
-  // The first `limit` rules of the stage acl. An Error when the chain has none.
+  // The first `limit` rules of the element acl. An Error when the chain has none.
   virtual Expected<AclTable> acl(std::uint32_t limit) = 0;
   // Its named sets, or the one of that name, each with its first `limit` entries. An Error when there is none.
   virtual Expected<std::vector<AclSetRow>> acl_sets(const std::string& name, std::uint32_t limit) = 0;
   // Changes one, as a whole or not at all; one sentence on what is different now. They wait for a reload at work.
   virtual Expected<std::string> add_to_set(const std::string& name, const std::vector<std::string>& entries) = 0;
   virtual Expected<std::string> remove_from_set(const std::string& name, const std::vector<std::string>& entries) = 0;
-  // Streams of the stage srtp. An Error when the chain has none.
+  // Streams of the element srtp. An Error when the chain has none.
   virtual Expected<StreamTable> streams(const StreamQuery& query) = 0;
   // Adds or removes a stream of the API's: `text` has the keys of a [[srtp.stream]] section. An Error with a line for
   // each mistake, which shows no key.

@@ -8,28 +8,28 @@
 namespace sluice::control {
 namespace {
 
-bool is_stage(std::string_view name) {
+bool goes_in_front(std::string_view name) {
   const engine::ElementType* const type = engine::find_element(name);
   return type != nullptr && !type->ends_chain;
 }
 
 bool forwards(std::string_view name) {
-  return engine::find_element(name) != nullptr && !is_stage(name);
+  return engine::find_element(name) != nullptr && !goes_in_front(name);
 }
 
 // By name, which has acl in front of what looks into packets or changes them, as the examples have it. Those that are
 // there stay as they are.
-void add_stage(std::vector<std::string>& stages, const std::string& name) {
-  if (std::ranges::find(stages, name) != stages.end()) return;
-  stages.insert(std::ranges::find_if(stages, [&](const std::string& one) { return one > name; }), name);
+void add_in_front(std::vector<std::string>& names, const std::string& name) {
+  if (std::ranges::find(names, name) != names.end()) return;
+  names.insert(std::ranges::find_if(names, [&](const std::string& one) { return one > name; }), name);
 }
 
 }  // namespace
 
-std::string names_of_kind(bool stages) {
+std::string names_of_kind(bool in_front) {
   std::vector<std::string_view> names;
   for (const engine::ElementType& type : engine::element_types()) {
-    if (!type.ends_chain == stages) names.push_back(type.name);
+    if (!type.ends_chain == in_front) names.push_back(type.name);
   }
   std::ranges::sort(names);
   std::string text;
@@ -38,9 +38,9 @@ std::string names_of_kind(bool stages) {
 }
 
 std::string functions_and_places() {
-  const std::string stages = names_of_kind(true);
+  const std::string in_front = names_of_kind(true);
   return "the last function is one of " + names_of_kind(false) +
-         (stages.empty() ? "" : ", and in front of it there can be " + stages);
+         (in_front.empty() ? "" : ", and in front of it there can be " + in_front);
 }
 
 std::string chain_text(std::span<const std::string> chain) {
@@ -55,12 +55,12 @@ std::vector<std::string> chain_with(std::string_view name, std::span<const std::
   std::string last = engine::Options().chain.back();
   for (const std::string& one : chain) {
     const bool is_there = std::ranges::find(made, one) != made.end();
-    if (is_stage(one) && !is_there) made.push_back(one);
+    if (goes_in_front(one) && !is_there) made.push_back(one);
     if (forwards(one)) last = one;
   }
-  if (is_stage(name)) add_stage(made, std::string(name));
+  if (goes_in_front(name)) add_in_front(made, std::string(name));
   for (const std::string& one : others) {
-    if (is_stage(one)) add_stage(made, one);
+    if (goes_in_front(one)) add_in_front(made, one);
   }
   made.push_back(forwards(name) ? std::string(name) : last);
   return made;

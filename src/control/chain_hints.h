@@ -11,8 +11,8 @@
 
 namespace sluice::control {
 
-// Stages, or functions that forward, by name, each in quotes: "acl", "inspect".
-std::string names_of_kind(bool stages);
+// Elements in front, or those that end a chain, by name, each in quotes: "acl", "inspect".
+std::string names_of_kind(bool in_front);
 
 // All that there are, and where: `the last function is one of "bridge", "route", and in front of it there can be
 // "acl"`.

@@ -150,7 +150,7 @@ void Config::read_functions() {
   }
 }
 
-// Of admission, which is this room's; the stage reads the rest of the section.
+// Of admission, which is this room's; the element reads the rest of the section.
 void Config::read_rtsp_deadlines() {
   rtsp_deadlines.engine = engine.deadline;
   Settings srtp = root_.section("srtp");

@@ -365,7 +365,7 @@ void compare_ports(const std::vector<port::PortOptions>& running, const std::vec
   }
 }
 
-// Which servers there are the stage compares.
+// Which servers there are the element compares.
 void compare_deadlines(const rtsp::MediumDeadlines& running, const rtsp::MediumDeadlines& wanted,
                        Differences& differences) {
   const auto compare = [&](const char* section, const rtsp::DeadlineKeys& before, const rtsp::DeadlineKeys& after) {

@@ -78,7 +78,7 @@ struct IcmpErrorSnapshot {
   std::uint64_t frames = 0;
 };
 
-// What a function of the chain counts or holds besides (engine/stage.h).
+// What a function of the chain counts or holds besides (engine/element.h).
 struct FigureSnapshot {
   std::string name;
   std::string text;
@@ -201,7 +201,7 @@ struct RouteTable {
   std::uint64_t matching = 0;    // how many there are without the limit
 };
 
-// A rule of the stage acl, and the frames that it decided.
+// A rule of the element acl, and the frames that it decided.
 struct AclRow {
   std::uint64_t number = 0;  // its place in match order, from 1; 0: frames that no rule matches
   std::string action, match;
@@ -215,7 +215,7 @@ struct AclTable {
   AclRow unmatched;
 };
 
-// A named set of the stage acl.
+// A named set of the element acl.
 struct AclSetRow {
   std::string name, type;
   std::uint64_t entries = 0, rules = 0;  // how many it has; how many ask for it
@@ -224,7 +224,7 @@ struct AclSetRow {
   std::vector<std::string> first = {};   // the first entries, as many as were asked for
 };
 
-// A stream of the stage srtp. No key is ever told.
+// A stream of the element srtp. No key is ever told.
 struct StreamRow {
   std::string stream, action, carries, suite, origin, ingress;
   std::uint64_t rate = 0;     // bits a second that it may bring now; 0: anything

@@ -13,7 +13,7 @@
 namespace sluice::control {
 
 // Streams of the file that protect with one master key (function/srtp/shared_keys.h), a sentence each. For `check`: at
-// a start and later the stage says so itself, of the API's streams, too. `config` has been checked.
+// a start and later the element says so itself, of the API's streams, too. `config` has been checked.
 std::vector<std::string> shared_key_notes(Config& config);
 
 // The file has keys, and every user of the machine may read it; empty: not so. For `check` and the start.

@@ -17,7 +17,7 @@
 
 namespace sluice::control {
 
-// The suites of [[srtp.stream]] and that of [srtp.rtsp], by name; both empty where there are none, or no such stage.
+// The suites of [[srtp.stream]] and that of [srtp.rtsp], by name; both empty where there are none, or no such element.
 std::vector<std::string> stream_suites(Config& config);
 std::string rtsp_suite(Config& config);
 
@@ -26,8 +26,8 @@ std::string rtsp_suite(Config& config);
 std::uint32_t rtsp_largest_packet(Config& config);
 std::uint32_t largest_packet(Config& config);
 
-// What the stage "srtp" does to which family: "protect IPv4", in alphabetical order. Of [srtp.rtsp] the servers' media,
-// by the families of `servers` and `listen`: the RTCP of clients, a twentieth at most, is not looked at.
+// What the element "srtp" does to which family: "protect IPv4", in alphabetical order. Of [srtp.rtsp] the servers'
+// media, by the families of `servers` and `listen`: the RTCP of clients, a twentieth at most, is not looked at.
 std::vector<std::string> media_kinds(Config& config);
 
 // What this gateway is, for comparing: its chain, lanes and the suites of both on this machine with that device ("cpu",

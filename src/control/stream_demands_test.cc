@@ -72,7 +72,7 @@ TEST_F(StreamDemands, AreTakenAsTheFileSays) {
   EXPECT_EQ(demands[2].demand.rate, 2100U);
 }
 
-// The stage calls them so, too: of its 5-tuples.
+// The element calls them so, too: of its 5-tuples.
 TEST_F(StreamDemands, ThatAreMeasuredHaveAShare) {
   const std::string measured = "rate = 1000\nmeasured = true\n";
   Config config = config_of(stream("1", measured) + stream("2", "rate = 5\nmeasured = false") +

@@ -1,4 +1,4 @@
-// The streams of the stage "srtp", for what adds and removes them while lanes run: the RTSP proxy and the API. A part
+// The streams of the element "srtp", for what adds and removes them while lanes run: the RTSP proxy and the API. A part
 // of a chain that has them returns them from media_streams().
 //
 // Thread-safety: any thread; calls wait for each other, and lanes for none of them. Errors name no key.
@@ -35,7 +35,7 @@ struct MediaStreamRow {
   };
   Left rtp, rtcp;                                   // that left protected or unprotected, in bytes of frames
   std::uint64_t passed = 0;                         // packets that left as they came
-  std::array<std::uint64_t, stream_losses> lost{};  // by StreamLoss: packets of it that the stage has dropped
+  std::array<std::uint64_t, stream_losses> lost{};  // by StreamLoss: packets of it that the element has dropped
   std::uint32_t ssrcs = 0;                          // MediaStream::ssrcs()
   std::optional<std::chrono::milliseconds> age;     // since the last packet came; absent: none has come
 };

@@ -1,4 +1,4 @@
-// Streams that calibrate makes up for traffic of a configuration's stage "srtp".
+// Streams that calibrate makes up for traffic of a configuration's element "srtp".
 //
 // Of each [[srtp.stream]] that unprotects a twin: a stream that protects with the same key and suite on addresses of
 // its own, so that what it has sealed is what the other one unprotects (media_traffic.h). Nobody else could seal as

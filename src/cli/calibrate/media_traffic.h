@@ -1,9 +1,9 @@
-// RTP of the streams of a configuration's stage "srtp", written into a replay port's frames as they come in, because
+// RTP of the streams of a configuration's element "srtp", written into a replay port's frames as they come in, because
 // they have to have new sequence numbers each time around. It is of those that protect in turn; and of each that
 // unprotects what its twin (made_streams.h) has protected. Such a frame comes back as it left, and goes on to the
 // other's addresses: so as many are unprotected as their twins protect.
 //
-// With UDP checksums, which the stage checks and makes anew. A stream's frames come by one lane; where frames of a
+// With UDP checksums, which the element checks and makes anew. A stream's frames come by one lane; where frames of a
 // queue are spread over lanes, what comes back by another one than its twin's begins anew. Thread-safety: write() by
 // lane; lanes apart. Cost: 40 or 60 bytes a frame and the end of what it was, whose tag the checksum is to go without;
 // of a frame without a checksum, or of the other family, all of it.
@@ -28,9 +28,9 @@ std::string without_limits(const std::string& text);
 
 class MediaTraffic {
  public:
-  // Of [[srtp.stream]]; an Error when the chain has a stage "srtp" and the table fewer streams that protect than lanes
-  // (made_streams.h). No stage, no streams: other frames stay as they are. Frames have `most` bytes in clear, or what
-  // fits with a tag of the stream's suite where that is less.
+  // Of [[srtp.stream]]; an Error when the chain has an element "srtp" and the table fewer streams that protect than
+  // lanes (made_streams.h). No element, no streams: other frames stay as they are. Frames have `most` bytes in clear,
+  // or what fits with a tag of the stream's suite where that is less.
   static Expected<MediaTraffic> make(control::Config& config, unsigned most, unsigned lanes);
   // What it is of, as control::media_kinds() has it.
   std::vector<std::string> kinds() const { return {kinds_.begin(), kinds_.end()}; }

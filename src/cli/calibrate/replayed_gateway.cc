@@ -130,7 +130,7 @@ class ReplayedGateway : public Bench {
     for (std::size_t i = 0; i < engine_->options().ports.size(); ++i) engine_->port(i).replay()->set_rate(frames);
   }
 
-  // A frame that the stage drops has cost the device nothing.
+  // A frame that the element drops has cost the device nothing.
   Expected<void> check_media(const engine::EngineStats& before, const engine::EngineStats& after) const {
     const std::uint64_t frames = after.total.rx_frames - before.total.rx_frames;
     for (packet::Reason reason = 0; timed_->brings_media() && reason < after.drops.size(); ++reason) {

@@ -212,7 +212,8 @@ std::string over_ipv6(std::string text) {
   return text;
 }
 
-// Of every direction and family that the file has; a stage that dropped what it is to unprotect would make it an error.
+// Of every direction and family that the file has; an element that dropped what it is to unprotect would make it an
+// error.
 TEST(ReplayedGateway, TrafficIsOfWhatTheFilesStreamsAre) {
   const struct {
     std::string text;
@@ -325,7 +326,7 @@ TEST(ReplayedGateway, ItsDeadlineIsTheBoundOfItsCycle) {
 }
 
 // Frames of each lane are of its own streams, of the right length whatever they were, each with a new sequence number,
-// and with a right checksum though they come back as a stage has protected them.
+// and with a right checksum though they come back as an element has protected them.
 class MediaTrafficOf : public testing::TestWithParam<unsigned> {};
 
 TEST_P(MediaTrafficOf, WritesPacketsOfTheStreams) {

@@ -1,5 +1,5 @@
 // One client's RTSP connection, the one to its server, and the proxy core between them: bytes in and out of two sockets
-// that never block, and media that are put into the stage's table and taken out of it.
+// that never block, and media that are put into the element's table and taken out of it.
 //
 // Ends when the core says so, or nothing has come for too long. Then its media are taken out, what waits is written,
 // and both sides are told. done() is true when both have ended, too, and else at the first tick() after `farewell`,

@@ -45,7 +45,7 @@ struct MediumDeadlines {
   std::chrono::nanoseconds of(std::string_view kind, std::optional<std::size_t> server) const;
 };
 
-// `rtsp`: [srtp.rtsp], before the stage reads it: what it does not know itself must have been asked for by then.
+// `rtsp`: [srtp.rtsp], before the element reads it: what it does not know itself must have been asked for by then.
 // Mistakes go to its diagnostics.
 MediumDeadlines read_medium_deadlines(Settings& rtsp, std::chrono::nanoseconds engine);
 

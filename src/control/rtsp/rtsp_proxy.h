@@ -1,6 +1,6 @@
 // The RTSP proxy on sockets: a thread that accepts on the twins what clients send to servers, speaks to the servers
-// with the clients' addresses, and puts the media that they agree on into the stage "srtp" (docs/rtsp.md). In explicit
-// mode clients open an address of the host's, and the proxy speaks to the server that they mean with its own.
+// with the clients' addresses, and puts the media that they agree on into the element "srtp" (docs/rtsp.md). In
+// explicit mode clients open an address of the host's, and the proxy speaks to the server that they mean with its own.
 //
 // Thread-safety: start() and destruction on the control thread; figures() and ailment() any thread. Lanes never wait
 // for it.

@@ -1,4 +1,4 @@
-// What a medium that RTSP has opened is to the stage "srtp": from the server RTP and RTCP that are protected with the
+// What a medium that RTSP has opened is to the element "srtp": from the server RTP and RTCP that are protected with the
 // medium's key, from the client RTCP that is unprotected with its own, or passes or is dropped where it named none.
 //
 // Thread-safety: any thread. No error names a key.

@@ -1,4 +1,4 @@
-// What a medium of RTSP's becomes in the stage's table; and the budget of rates.
+// What a medium of RTSP's becomes in the element's table; and the budget of rates.
 #include "control/rtsp/stream_settings.h"
 
 #include <gtest/gtest.h>

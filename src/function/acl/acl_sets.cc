@@ -1,4 +1,4 @@
-// The stage's named sets, which change while a list is in force, and where its lines go.
+// The element's named sets, which change while a list is in force, and where its lines go.
 #include <rte_cycles.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// The stage as a table: a frame in, and whether it leaves, changed how, or as what it is dropped. Every case runs
+// The element as a table: a frame in, and whether it leaves, changed how, or as what it is dropped. Every case runs
 // through the real data path, on the CPU and on the GPU's code.
 #include "function/acl/acl.h"
 

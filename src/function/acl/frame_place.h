@@ -1,4 +1,4 @@
-// Which of a batch's keys is a frame's: what the stage writes for each frame, for itself and for kernels.
+// Which of a batch's keys is a frame's: what the element writes for each frame, for itself and for kernels.
 #pragma once
 
 #include <cstdint>

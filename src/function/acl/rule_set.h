@@ -67,7 +67,7 @@ struct RuleSet {
   std::unique_ptr<lookup::acl::Classifier> classifier;
   std::unique_ptr<lookup::acl::Classifier> by_egress;  // null: no rule asks
   lookup::acl::TagPlan plan;
-  // Readers as the stage numbers them; nothing: no rule asks for a set.
+  // Readers as the element numbers them; nothing: no rule asks for a set.
   mutable std::optional<Exchanged<lookup::acl::SetTables>> sets;
   std::shared_ptr<AclLog> log;  // null: no rule logs
   std::vector<std::shared_ptr<LoggedRule>> logged_rules;

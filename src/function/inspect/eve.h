@@ -27,7 +27,7 @@ std::string eve_alert(const AlertRecord& record, std::string_view payload, const
 // The record's frame is dropped; of an alert it is the rule's doing.
 std::string eve_drop(const AlertRecord& record, std::string_view in_iface);
 
-// What a rule of the stage acl decided for the record's frame.
+// What a rule of the element acl decided for the record's frame.
 struct AclEvent {
   std::uint64_t number = 0;                // its place in match order
   std::string_view name, comment, action;  // the first two may be empty

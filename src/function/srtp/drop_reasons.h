@@ -1,4 +1,4 @@
-// Why the stage "srtp" drops a frame.
+// Why the element "srtp" drops a frame.
 #pragma once
 
 #include "media/srtp/status.h"

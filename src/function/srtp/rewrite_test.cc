@@ -1,4 +1,4 @@
-// New ends for packets: their checksums, what the stage makes of streams that have them, and where the router sends
+// New ends for packets: their checksums, what the element makes of streams that have them, and where the router sends
 // them.
 #include "function/srtp/rewrite.h"
 

@@ -1,4 +1,4 @@
-// Which frames are RTSP's, what [srtp.rtsp] says, and what the stage makes of such frames.
+// Which frames are RTSP's, what [srtp.rtsp] says, and what the element makes of such frames.
 #include "function/srtp/rtsp_flows.h"
 
 #include "function/acl/acl_trial_test.h"

@@ -1,4 +1,4 @@
-// Which UDP could be media of a server, and what the stage makes of it where no stream protects it.
+// Which UDP could be media of a server, and what the element makes of it where no stream protects it.
 #include "function/srtp/server_media.h"
 
 #include "function/srtp/srtp_trial_test.h"

@@ -1,4 +1,4 @@
-// What becomes of frames in the stage "srtp".
+// What becomes of frames in the element "srtp".
 #include <gtest/gtest.h>
 
 #include "function/srtp/srtp_trial_test.h"

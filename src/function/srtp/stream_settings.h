@@ -1,5 +1,5 @@
-// A stream of the stage "srtp" as TOML says it: a [[srtp.stream]] section, or what the API is given. No message shows a
-// value, for there are keys among them.
+// A stream of the element "srtp" as TOML says it: a [[srtp.stream]] section, or what the API is given. No message shows
+// a value, for there are keys among them.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Who writes the stage's table of streams: the configuration and its reloads, the RTSP proxy, the API.
+// Who writes the element's table of streams: the configuration and its reloads, the RTSP proxy, the API.
 //
 // Lanes hold a MediaStreamTable for as long as a batch is under way. add() writes into the slots below it, beside them;
 // what is taken out is kept with the table that was current then, until no lane holds that one or an older one: see

@@ -13,7 +13,7 @@ const std::string measured = "rate = 8_000_000\nmeasured = true\nmeasure_time = 
 const std::string own_rtcp = "rtcp_source_port = 5005\nrtcp_destination_port = 7001\n";
 constexpr std::uint32_t frame = 1000;
 
-// The stage's table on a clock of its own.
+// The element's table on a clock of its own.
 class MeasuredStreams : public testing::Test {
  protected:
   MeasuredStreams()

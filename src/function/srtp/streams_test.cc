@@ -52,7 +52,7 @@ TEST(MediaStreamSlots, find_what_a_set_has) {
   EXPECT_LT(refused, 1000U);
 }
 
-// The router would leave their frames to the host before the stage is asked.
+// The router would leave their frames to the host before the element is asked.
 TEST(Streams, to_many_hosts_stand_before_no_router) {
   for (const bool routed : {true, false}) {
     std::vector<std::unique_ptr<engine::Element>> elements;
