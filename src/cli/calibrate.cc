@@ -92,7 +92,8 @@ Expected<void> check_outputs(const CalibrateOptions& options) {
 // The name of the GPU that the configuration asks for; empty: its chain computes on CPU cores.
 Expected<std::string> gpu_of(const control::Config& config) {
   if (config.engine.device == "cpu") return std::string();
-  auto gpu = device::Gpu::open(device::gpu_index(config.engine.device).value_or(0), 1);
+  const auto indices = device::gpu_indices(config.engine.device);
+  auto gpu = device::Gpu::open(indices ? indices->front() : 0, 1);
   if (gpu) return (*gpu)->info().name;
   if (config.engine.device == "auto") return std::string();
   return make_error("device " + config.engine.device + ": " + gpu.error().message);

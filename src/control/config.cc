@@ -46,7 +46,7 @@ Config::Config(std::string file, std::unique_ptr<Diagnostics> diagnostics, Expec
   read_rtsp_deadlines();
   check_written_files(root_, file_, ports(), engine.ports);
   check_conversations(root_, engine);
-  check_timing(root_, engine);
+  check_timing(root_.section("engine"), engine);
   check_port_sizes();
   if (ok()) check_memory(root_, engine);
   root_.finish();
@@ -91,7 +91,7 @@ Settings Config::section(std::string_view name) {
 
 void Config::use_profile(engine::Profile taken) {
   control::use_profile(std::move(taken), engine, profile);
-  check_timing(root_, engine);
+  check_timing(root_.section("engine"), engine);
 }
 
 void Config::read_api() {

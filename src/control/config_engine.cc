@@ -25,11 +25,15 @@ constexpr std::uint64_t bytes_around_frame = 128 + 128 + 64;  // headroom, struc
 constexpr unsigned ethernet_bytes = 14 + 2 * 4;               // header and two VLAN tags
 
 std::string read_device(Settings& section, const std::string& fallback) {
-  std::string device = section.text("device", fallback);
-  if (device == "auto" || device == "cpu") return device;
-  if (const auto index = device::gpu_index(device); index && *index <= highest_gpu) return device;
-  section.error("device",
-                "allowed is \"auto\", \"cpu\", or \"cuda:N\" with N from 0 to " + std::to_string(highest_gpu));
+  std::string devices;
+  for (const std::string& name : section.values("device")) devices += (devices.empty() ? "" : ",") + name;
+  if (devices.empty()) return fallback;
+  if (devices == "auto" || devices == "cpu") return devices;
+  const auto indices = device::gpu_indices(devices);
+  if (indices && std::ranges::max(*indices) <= highest_gpu) return devices;
+  section.error("device", "allowed is \"auto\", \"cpu\", or \"cuda:N\" with N from 0 to " +
+                              std::to_string(highest_gpu) +
+                              ", or a list of several of these, each once: [\"cuda:0\", \"cuda:1\"]");
   return fallback;
 }
 
@@ -210,12 +214,11 @@ void read_engine(Settings root, engine::Options& options, bool& allow_busy_cores
 
 // The engine's own rule, told at the key that the user can change. "auto" may fall back to the CPU, whose bound is
 // below that of any cycle.
-void check_timing(Settings root, const engine::Options& options) {
+void check_timing(Settings section, const engine::Options& options) {
   if (options.deadline > longest_deadline) return;
   const bool on_gpu = options.device != "cpu";
   const auto timing = engine::plan_timing(options, on_gpu);
   if (timing) return;
-  Settings section = root.section("engine");
   std::string message = timing.error().message;
   if (constexpr std::string_view place = "[engine] "; message.starts_with(place)) message.erase(0, place.size());
   section.error(on_gpu && section.has("cycle") ? "cycle" : "deadline", message);

@@ -53,7 +53,7 @@ void check_memory(Settings root, const engine::Options& options);
 // that it cannot have. Needs [engine] and [[port]] read.
 void check_conversations(Settings root, const engine::Options& options);
 // A bound beyond the deadline. Needs [engine] and [[port]] read.
-void check_timing(Settings root, const engine::Options& options);
+void check_timing(Settings section, const engine::Options& options);
 // Whether the frames that replay ports have of their own are what [memory] size has no room for beside the other frames
 // and `tables` bytes; then it is said at the device of the one that has most. `ports`: the [[port]] sections.
 bool refuse_replay_frames(std::vector<Settings> ports, const engine::Options& options, std::uint64_t tables);

@@ -141,9 +141,14 @@ struct BadCase {
 TEST(Config, EachMistakeIsOneLine) {
   const std::vector<BadCase> cases = {
       {"engine.device = \"gpu\"\n",
-       {"r.toml:2: [engine] device = \"gpu\": allowed is \"auto\", \"cpu\", or \"cuda:N\" with N from 0 to 15"}},
+       {"r.toml:2: [engine] device = \"gpu\": allowed is \"auto\", \"cpu\", or \"cuda:N\" with N from 0 to 15, or a list of "
+        "several of these, each once: [\"cuda:0\", \"cuda:1\"]"}},
       {"engine.device = \"cuda:16\"\n",
-       {"r.toml:2: [engine] device = \"cuda:16\": allowed is \"auto\", \"cpu\", or \"cuda:N\" with N from 0 to 15"}},
+       {"r.toml:2: [engine] device = \"cuda:16\": allowed is \"auto\", \"cpu\", or \"cuda:N\" with N from 0 to 15, or a list of "
+        "several of these, each once: [\"cuda:0\", \"cuda:1\"]"}},
+      {"engine.device = [\"cuda:0\", \"cuda:0\"]\n",
+       {"r.toml:2: [engine] device = [\"cuda:0\", \"cuda:0\"]: allowed is \"auto\", \"cpu\", or \"cuda:N\" with N from 0 to 15, or a list of "
+        "several of these, each once: [\"cuda:0\", \"cuda:1\"]"}},
       {"engine.deadlin = \"1ms\"\n", {"r.toml:2: [engine] deadlin = \"1ms\": unknown key; did you mean \"deadline\"?"}},
       {"engine.deadline = 1\n",
        {"r.toml:2: [engine] deadline = 1: allowed is a duration above 0 with its unit, such as \"250us\", \"1ms\" or "
@@ -315,6 +320,11 @@ TEST(Config, SectionOfAFunctionOutsideTheChainIsRefused) {
   }
 }
 
+TEST(Config, SeveralGpusAreAList) {
+  const Config config = Config::from_text("engine.device = [\"cuda:0\", \"cuda:3\"]\n", "r.toml");
+  EXPECT_EQ(config.engine.device, "cuda:0,cuda:3");
+}
+
 // In two passes: what one reads of payloads the other changes.
 TEST(Config, WhatChangesPayloadsAndWhatReadsThemAreInOneChain) {
   const std::string inspect = "[inspect]\nrules = [\"r.rules\"]\n", acl = "[acl]\nrule = [{action = \"permit\"}]\n";
@@ -332,6 +342,16 @@ TEST(Config, WhatChangesPayloadsAndWhatReadsThemAreInOneChain) {
     ASSERT_TRUE(made) << chain << made.error().message;
     EXPECT_EQ((*made)->passes(), passes) << chain;
   }
+  // The bound is that of both passes.
+  Config late = Config::from_text(
+      "engine.chain = [\"inspect\", \"srtp\", \"route\"]\nengine.device = \"cuda:0\"\nengine.cycle = \"250us\"\n" +
+          inspect + good_port,
+      "r.toml");
+  EXPECT_TRUE(late.ok()) << late.mistakes();
+  const auto refused = make_pipeline(late, described_ports(late.engine));
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message, HasSubstr("r.toml:3: [engine] cycle = \"250us\": the bound of this configuration, "
+                                                 "(2 + 1 + 1*(1 + 1))*cycle"));
   for (const auto& [chain, section, proposed] :
        {std::tuple{"[\"srtp\", \"route\"]", "inspect", "[\"inspect\", \"srtp\", \"route\"]"},
         {"[\"inspect\", \"route\"]", "srtp", "[\"inspect\", \"srtp\", \"route\"]"}}) {

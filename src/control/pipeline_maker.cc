@@ -41,6 +41,8 @@ std::unique_ptr<engine::Pipeline> make_with_mistakes(Config& config, const engin
     const auto with = [&](std::string_view name) { return chain_text(chain_with(name, config.engine.chain, {})); };
     if (!rule->check_chain(*pipeline, section, was_right, with)) return nullptr;
   }
+  config.engine.passes = pipeline->passes();
+  if (pipeline->passes() > 1 && was_right) check_timing(config.section("engine"), config.engine);
   return pipeline;
 }
 

@@ -141,13 +141,13 @@ void look_at_devices(const engine::Options& options, Lacks& lacks) {
 }
 
 void look_at_gpu(const engine::Options& options, Lacks& lacks) {
-  const auto index = device::gpu_index(options.device);
-  if (!index) return;
+  const auto indices = device::gpu_indices(options.device);
+  if (!indices) return;
   const auto gpus = device::list_gpus();
   const std::string setting = "[engine] device = \"" + options.device + "\": ";
   if (!gpus) {
     lacks.push_back(setting + gpus.error().message);
-  } else if (static_cast<std::size_t>(*index) >= gpus->size()) {
+  } else if (static_cast<std::size_t>(std::ranges::max(*indices)) >= gpus->size()) {
     lacks.push_back(setting + "this machine has " + std::to_string(gpus->size()) + " of them, from cuda:0 on");
   }
 }

@@ -80,7 +80,8 @@ Expected<Timing> plan_timing(const Options& options, bool on_gpu) {
   const bool sleeps = !polls_busily(options.poll, this_machine().cores.size()) &&
                       !std::all_of(options.ports.begin(), options.ports.end(), can_wake_lanes);
   const auto sleep = sleeps ? longest_lane_sleep(options.deadline) : std::chrono::nanoseconds(0);
-  return on_gpu ? plan_timing(options.deadline, options.cycle, options.overlap, sleep, collect_time_of(options))
+  return on_gpu ? plan_timing(options.deadline, options.cycle, options.overlap, sleep, collect_time_of(options),
+                              options.passes)
                 : plan_cpu_timing(options.deadline, sleep, inline_batch_of(options));
 }
 

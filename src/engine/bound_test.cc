@@ -51,6 +51,27 @@ TEST(Bound, ContainsWhatCollectingTakes) {
   EXPECT_EQ(plan_timing(options, true)->bound, microseconds(984));
 }
 
+TEST(Bound, EachFurtherPassAddsItsTimeOnTheDeviceAndACycle) {
+  for (const unsigned overlap : {1U, 2U}) {
+    for (const unsigned passes : {1U, 2U, 3U}) {
+      const auto timing = plan_timing(milliseconds(1), microseconds(50), overlap, {}, microseconds(20), passes);
+      ASSERT_TRUE(timing) << timing.error().message;
+      EXPECT_EQ(timing->bound, (2 + overlap + (passes - 1) * (1 + overlap)) * microseconds(50) + microseconds(20));
+    }
+  }
+  EXPECT_EQ(bound_text(1, 1), "(2 + 1)");
+  EXPECT_EQ(bound_text(1, 2), "(2 + 1 + 1*(1 + 1))");
+  const auto refused = plan_timing(milliseconds(1), microseconds(200), 1, {}, microseconds(20), 2);
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().message.find("the cycle can be 196us at most"), std::string::npos)
+      << refused.error().message;
+  Options options;
+  options.poll = Poll::busy;
+  options.cycle = microseconds(100);
+  options.passes = 2;
+  EXPECT_EQ(plan_timing(options, true)->bound, microseconds(510));
+}
+
 TEST(Bound, ForwardersHaveToKeepUp) {
   const struct {
     unsigned forwarding;

@@ -53,7 +53,7 @@ enum class Poll { automatic, busy, adaptive };
 enum class Stagger { automatic, on, off };
 
 struct Options {
-  std::string device = "auto";  // auto | cpu | cuda:N
+  std::string device = "auto";  // auto | cpu | cuda:N | cuda:N,cuda:M...
   std::chrono::nanoseconds deadline{std::chrono::milliseconds(1)};
   std::chrono::nanoseconds cycle{0};  // I; 0: the longest that the deadline allows (bound.h)
   unsigned overlap = 1;               // cycles that a batch may spend on the device
@@ -73,6 +73,7 @@ struct Options {
   bool collect_measured = false;             // a profile says it
   int cpu_below = -1;                        // frames per cycle; -1: chosen, by what they cost, too (load.h); 0: never
   std::vector<std::string> chain{"route"};
+  unsigned passes = 1;  // of the chain's pipeline (pipeline.h), once it is made
   std::vector<PortOptions> ports;
   MemoryOptions memory;
 };

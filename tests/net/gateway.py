@@ -19,13 +19,13 @@ SMALL_TABLES = ("max_ipv4 = 200_000", "max_ipv6 = 50_000")
 
 
 def config(ports, engine=(), route=("kernel = true", *SMALL_TABLES), size="512M", memory=(), port=(),
-           listen="127.0.0.1:9230", acl=None, inspect=None, srtp=None, last="route"):
+           listen="127.0.0.1:9230", acl=None, inspect=None, srtp=None, last="route", chain=None):
     """A configuration. `ports`: (name, DPDK device or kernel interface, twin) each; `acl`: the text of that section, which
-    puts the stage in front; `inspect`: lines of that section, which puts that stage behind it; `srtp`: the text
-    of that section, which puts that stage in front; `last`: what forwards; the rest
+    puts the element in front; `inspect`: lines of that section, which puts that element behind it; `srtp`: the text
+    of that section, which puts that element behind these; `last`: what forwards; `chain`: all of them in another order; the rest
     are lines of sections, those of [engine] in place of what is here."""
-    stages = ["acl"] * (acl is not None) + ["inspect"] * (inspect is not None) + ["srtp"] * (srtp is not None)
-    chain = ", ".join(f'"{part}"' for part in [*stages, last])
+    elements = ["acl"] * (acl is not None) + ["inspect"] * (inspect is not None) + ["srtp"] * (srtp is not None)
+    chain = ", ".join(f'"{part}"' for part in chain or [*elements, last])
     given = [line.split("=")[0].strip() for line in engine]
     lines = ['device = "auto"', 'deadline = "50ms"', 'poll = "adaptive"', f"chain = [{chain}]"]
     lines = [line for line in lines if line.split("=")[0].strip() not in given] + list(engine)
