@@ -15,6 +15,7 @@
 #include <initializer_list>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -47,7 +48,10 @@ class Settings {
   std::string text(std::string_view key, std::string fallback);
   // Like text(), but the key must be there.
   std::string required_text(std::string_view key);
-  std::string choice(std::string_view key, std::string fallback, std::initializer_list<std::string_view> allowed);
+  std::string choice(std::string_view key, std::string fallback, std::span<const std::string_view> allowed);
+  std::string choice(std::string_view key, std::string fallback, std::initializer_list<std::string_view> allowed) {
+    return choice(key, std::move(fallback), std::span(allowed.begin(), allowed.size()));
+  }
   // "250us", "1ms", "2s"; a bare number is refused, and so is one that is not above 0.
   std::chrono::nanoseconds duration(std::string_view key, std::chrono::nanoseconds fallback);
   // "512M", "4K", "2G" (powers of 1024) or a bare number of bytes.

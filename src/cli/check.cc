@@ -103,7 +103,7 @@ void say_what_ports_lack(control::Config& config) {
 void say_what_cores_lack(control::Config& config) {
   const auto placed = engine::check_placement(config.engine);
   say_what_is_lacking(config, placed);
-  if (placed && !config.allow_busy_cores && !control::is_running(config)) {
+  if (placed && !config.engine.allow_busy_cores && !control::is_running(config)) {
     say_what_is_lacking(config, control::check_cores_are_free(config.engine));
   }
 }

@@ -35,7 +35,7 @@ Config::Config(std::string file, std::unique_ptr<Diagnostics> diagnostics, Expec
     diagnostics_->lines.push_back(root.error().message);
     return;
   }
-  read_engine(root_, engine, allow_busy_cores);
+  read_engine(root_, engine);
   read_memory(root_, engine.memory);
   read_ports(root_, engine.ports);
   read_api();
@@ -94,13 +94,49 @@ void Config::use_profile(engine::Profile taken) {
   check_timing(root_.section("engine"), engine);
 }
 
+const std::vector<Option<ApiOptions>>& api_settings() {
+  static const std::vector<Option<ApiOptions>> all = {
+      option::text("listen", &ApiOptions::listen,
+                   "`ADDRESS:PORT`, loopback only, for reads; port 0: any free one; `\"\"`: not by TCP"),
+      option::flag("allow_remote", &ApiOptions::allow_remote,
+                   "let `listen` be any address. Whoever reaches it reads all that the gateway tells: put something in "
+                   "front of it"),
+      option::flag("read_only", &ApiOptions::read_only,
+                   "`false`: changes are taken by TCP, too. Every user of the machine can then stop the gateway"),
+      option::text(
+          "socket", &ApiOptions::socket,
+          "path of the unix socket for [reads and changes](api.md), mode 0660; its folder is made if it is not there. "
+          "`\"auto\"`: `/run/sluice/PORT-NAMESPACE.sock`, with the port of `listen` and the network namespace, or "
+          "`$XDG_RUNTIME_DIR/sluice/...` for a user who may not write there; none where `listen` is `\"\"`. A start "
+          "removes those of this pattern in `/run/sluice` that killed gateways left. `\"\"`: none"),
+      option::text("group", &ApiOptions::group,
+                   "a group, by name or number, that may open the socket besides root: its members can stop the "
+                   "gateway. `\"\"`: none. Needs CAP_CHOWN, or a gateway that is in the group")};
+  return all;
+}
+
+const std::vector<Option<LogOptions>>& log_settings() {
+  const auto words = [](std::initializer_list<const char*> names) {
+    std::vector<std::pair<std::string, std::string>> all;
+    for (const char* name : names) all.emplace_back(name, name);
+    return all;
+  };
+  static const std::vector<Option<LogOptions>> all = {
+      option::word("level", &LogOptions::level, words({"trace", "debug", "info", "warn", "error", "off"}),
+                   "`\"trace\"`, `\"debug\"`, `\"info\"`, `\"warn\"`, `\"error\"`, `\"off\"`"),
+      option::text("file", &LogOptions::file,
+                   "appended to, in a folder that exists, and [nothing else](inspect.md#files); `\"\"`: standard "
+                   "error. DPDK's own lines are in it too, as `DPDK: ...`. After it was renamed, SIGHUP, `sluice ctl "
+                   "reload` or `sluice ctl reopen` begin a new one; one that was deleted is made again. Lines that a "
+                   "full disk does not take are lost, counted and told in the file later"),
+      option::word("format", &LogOptions::format, words({"text", "json"}),
+                   "`\"json\"`: one object a line with `time`, `level`, `message`")};
+  return all;
+}
+
 void Config::read_api() {
   Settings section = root_.section("api");
-  api.allow_remote = section.boolean("allow_remote", api.allow_remote);
-  api.listen = section.text("listen", api.listen);
-  api.read_only = section.boolean("read_only", api.read_only);
-  api.socket = section.text("socket", api.socket);
-  api.group = section.text("group", api.group);
+  option::read(api_settings(), section, api);
   section.finish();
   if (!api.socket.empty() && api.socket != "auto") {
     if (const std::string why = why_not_socket_path(api.socket); !why.empty()) section.error("socket", why);
@@ -118,8 +154,7 @@ void Config::read_api() {
 
 void Config::read_log() {
   Settings section = root_.section("log");
-  log.level = section.choice("level", log.level, {"trace", "debug", "info", "warn", "error", "off"});
-  log.file = section.text("file", log.file);
+  option::read(log_settings(), section, log);
   // Not made by us: a folder that is not there is more likely misspelt.
   const std::filesystem::path folder = std::filesystem::path(log.file).parent_path();
   if (std::error_code ignored; std::filesystem::is_directory(log.file, ignored)) {
@@ -127,7 +162,6 @@ void Config::read_log() {
   } else if (!folder.empty() && !std::filesystem::is_directory(folder, ignored)) {
     section.error("file", "there is no folder " + folder.string() + ": make it, or name a file in one that is there");
   }
-  log.format = section.choice("format", log.format, {"text", "json"});
   section.finish();
 }
 

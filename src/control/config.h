@@ -69,7 +69,6 @@ class Config {
   const std::string& file() const { return file_; }
 
   engine::Options engine;
-  bool allow_busy_cores = false;  // [engine] busy_cores
   ProfileOptions profile;
   rtsp::MediumDeadlines rtsp_deadlines;  // of [srtp.rtsp]
   ApiOptions api;

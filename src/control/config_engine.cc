@@ -1,3 +1,5 @@
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <array>
 #include <cstdlib>
@@ -24,17 +26,31 @@ constexpr std::uint64_t most_memory = 1ULL << 40;
 constexpr std::uint64_t bytes_around_frame = 128 + 128 + 64;  // headroom, struct rte_mbuf, mempool header and alignment
 constexpr unsigned ethernet_bytes = 14 + 2 * 4;               // header and two VLAN tags
 
-std::string read_device(Settings& section, const std::string& fallback) {
+void read_device(Settings& section, engine::Options& to) {
   std::string devices;
   for (const std::string& name : section.values("device")) devices += (devices.empty() ? "" : ",") + name;
-  if (devices.empty()) return fallback;
-  if (devices == "auto" || devices == "cpu") return devices;
+  if (devices.empty()) return;
   const auto indices = device::gpu_indices(devices);
-  if (indices && std::ranges::max(*indices) <= highest_gpu) return devices;
+  if (devices == "auto" || devices == "cpu" || (indices && std::ranges::max(*indices) <= highest_gpu)) {
+    to.device = devices;
+    return;
+  }
   section.error("device", "allowed is \"auto\", \"cpu\", or \"cuda:N\" with N from 0 to " +
                               std::to_string(highest_gpu) +
                               ", or a list of several of these, each once: [\"cuda:0\", \"cuda:1\"]");
-  return fallback;
+}
+
+std::string shown_device(const std::string& device) {
+  const auto indices = device::gpu_indices(device);
+  if (!indices || indices->size() == 1) return option::literal(device);
+  std::vector<std::string> names;
+  for (const int index : *indices) names.push_back(device::gpu_name(index));
+  return option::list_literal(names);
+}
+
+void read_stagger(Settings& section, engine::Options& to) {
+  if (section.is("stagger", "auto") || !section.has("stagger")) return;
+  to.stagger = section.boolean("stagger", false) ? engine::Stagger::on : engine::Stagger::off;
 }
 
 std::vector<int> read_cores(Settings& section, std::string_view key, std::string_view none) {
@@ -52,6 +68,20 @@ std::vector<int> read_cores(Settings& section, std::string_view key, std::string
     cores.push_back(static_cast<int>(core));
   }
   return cores;
+}
+
+Option<engine::Options> cores_option(const std::string& key, std::vector<int> engine::Options::*member,
+                                     const std::string& none, std::string text) {
+  return {key, std::move(text),
+          [=](Settings& section, engine::Options& to) { to.*member = read_cores(section, key, none); },
+          [=](const engine::Options& of) {
+            const std::vector<int>& cores = of.*member;
+            return cores.empty() ? option::literal(none) : fmt::format("[{}]", fmt::join(cores, ", "));
+          }};
+}
+
+option::Range range_of(engine::Range range) {
+  return {range.least, range.most};
 }
 
 // What is wrong with the function at place `at`; empty: nothing.
@@ -93,16 +123,6 @@ std::vector<std::string> read_chain(Settings& section, const std::vector<std::st
     }
   }
   return chain;
-}
-
-template <typename T>
-T choose(Settings& section, std::string_view key, std::initializer_list<std::pair<std::string_view, T>> values,
-         std::initializer_list<std::string_view> names, T fallback) {
-  const std::string word = section.choice(key, {}, names);
-  for (const auto& [name, value] : values) {
-    if (word == name) return value;
-  }
-  return fallback;
 }
 
 // It has frames of its own number, which its device names.
@@ -169,43 +189,107 @@ void check_replay_sizes(std::vector<Settings> sections, const engine::Options& o
 
 }  // namespace
 
-void read_engine(Settings root, engine::Options& options, bool& allow_busy_cores) {
+const std::vector<Option<engine::Options>>& engine_settings() {
+  using namespace engine;  // NOLINT(google-build-using-namespace): each line names several of its words
+  static const std::vector<Option<Options>> all = {
+      Option<Options>{"device",
+                      "what executes batches: `\"cpu\"`, `\"cuda:N\"` (N from 0 to 15), several of these "
+                      "(`[\"cuda:0\", \"cuda:1\"]`: lanes are dealt to them in turn), or `\"auto\"`: the first GPU, "
+                      "else the CPU, with one line in the log",
+                      read_device, [](const Options& of) { return shown_device(of.device); }},
+      option::duration("deadline", &Options::deadline, "",
+                       "from receive to transmit, for every frame; at most `\"10s\"`. Frames that miss it are counted. "
+                       "A configuration whose bound exceeds it is refused (docs/engine.md: Time); on the CPU that "
+                       "bound is an estimate"),
+      option::duration("cycle", &Options::cycle, "auto",
+                       "the scheduling period I: at each time point every open batch is handed on. `\"auto\"`: the "
+                       "longest that the deadline allows, a tenth of it kept in reserve. Not used on the CPU alone, "
+                       "where each lane computes at once"),
+      option::number("overlap", &Options::overlap, range_of(overlap_range),
+                     "how many cycles a batch may spend on the device, 1 to 8. The bound is (2 + overlap)·I + µ, and "
+                     "the sleep of a lane where lanes sleep"),
+      Option<Options>{"stagger",
+                      "`true`: the lanes' time points are spread over the cycle, so that the GPU gets their batches "
+                      "one after the other instead of all at once; `false`: all at once. `\"auto\"`: `true` where "
+                      "`srtp` is in the chain, whose batches go to the GPU lane by lane ([real time](real-time.md): "
+                      "what staggering is worth). The bound is the same. Not used on the CPU alone",
+                      read_stagger,
+                      [](const Options& of) {
+                        return std::string(of.stagger == Stagger::automatic ? "\"auto\""
+                                           : of.stagger == Stagger::on      ? "true"
+                                                                            : "false");
+                      }},
+      option::number("batch", &Options::batch, range_of(batch_range), "frames of a batch, 64 to 65536"),
+      option::number("batches", &Options::batches, range_of(batches_range), "batches of a lane, 2 to 32"),
+      option::number("streams", &Options::streams, range_of(streams_range), "CUDA streams, 1 to 32"),
+      option::word<Options, Poll>(
+          "poll", &Options::poll, {{"auto", Poll::automatic}, {"busy", Poll::busy}, {"adaptive", Poll::adaptive}},
+          "`\"busy\"`: lanes never sleep; `\"adaptive\"`: they sleep when idle, up to a quarter of the deadline where "
+          "the port cannot wake them, which is part of the bound; `\"auto\"`: adaptive on four cores or fewer"),
+      option::word<Options, Admit>(
+          "admission", &Options::admission,
+          {{"auto", Admit::automatic}, {"deadline", Admit::in_time}, {"all", Admit::all}},
+          "`\"deadline\"`: a frame that has waited so long that it could not leave before its deadline is refused when "
+          "it is collected, and counted as `overdue`, so that those behind it are on time. `\"all\"`: it is let in and "
+          "leaves late. `\"auto\"`: `\"deadline\"` with a GPU. Ports that do not say when a frame arrived, which are "
+          "all but `net_af_packet` and the memory replay port, have nothing to refuse. Only lanes which share a queue "
+          "know how long a frame has waited for its lane behind it; else a lane that is too slow shows in the port's "
+          "`missed`"),
+      option::word<Options, Scheduling>(
+          "scheduling", &Options::scheduling, {{"normal", Scheduling::normal}, {"realtime", Scheduling::realtime}},
+          "`\"realtime\"`: lanes and the worker run above every ordinary thread (SCHED_FIFO); for cores that nothing "
+          "else needs. Busy polling then wants `sysctl kernel.sched_rt_runtime_us=-1`"),
+      cores_option("cores", &Options::cores, "auto",
+                   "cores of the lanes, such as `[2, 3]`; lanes are dealt to them in turn. `\"auto\"`: on the NUMA "
+                   "node of the lane's port, from the highest down; the first one is left to the rest"),
+      cores_option("forwarder_cores", &Options::forwarder_cores, "shared",
+                   "cores that forward what lanes have collected, such as `[4]`; lanes are dealt to them in turn. "
+                   "`\"shared\"`: each lane forwards on its own core. Not with `inspect` or `srtp`, whose "
+                   "conversations and streams are one thread's"),
+      option::number("worker_core", &Options::worker_core, {-1, highest_core},
+                     "core of the device's worker; -1: chosen, on the NUMA node of the GPU"),
+      option::word<Options, bool>(
+          "busy_cores", &Options::allow_busy_cores, {{"refuse", false}, {"allow", true}},
+          "whether a core named above on which other programs take more than half of the time at the start is refused, "
+          "or `\"allow\"`ed: its threads then wait for theirs, and frames miss deadlines"),
+      option::word<Options, Mode>(
+          "mode", &Options::mode,
+          {{"full", Mode::full}, {"zero-load", Mode::zero_load}, {"collector-only", Mode::collector_only}},
+          "for measuring: `\"zero-load\"` does everything but the device's work, `\"collector-only\"` receives, "
+          "collects and frees"),
+      option::number_or("cpu_below", &Options::cpu_below, {0, 1'000'000'000}, "auto", -1,
+                        "with fewer frames per cycle than this a lane computes on its own core, whatever the device; "
+                        "0: never; `\"auto\"`: 256, as long as they take less than half of the core's time"),
+      Option<Options>{"chain",
+                      "the functions that are applied, in this order. The last one forwards: `route`, `bridge`, or, "
+                      "for measuring, `echo` or `touch`; those before it look at frames and may drop or mark them, "
+                      "`acl`, `inspect`, or change what they carry, `srtp`. Each sees what those before it have made "
+                      "of a frame: `inspect` before `srtp` reads media in clear, which is protected then. Behind "
+                      "`inspect` there may be `passive` instead, which forwards nothing",
+                      [](Settings& section, Options& to) { to.chain = read_chain(section, to.chain); },
+                      [](const Options& of) { return option::list_literal(of.chain); }}};
+  return all;
+}
+
+const std::vector<Option<port::MemoryOptions>>& memory_settings() {
+  using port::Hugepages;
+  using port::MemoryOptions;
+  static const std::vector<Option<MemoryOptions>> all = {
+      option::word<MemoryOptions, Hugepages>(
+          "hugepages", &MemoryOptions::hugepages,
+          {{"auto", Hugepages::automatic}, {"off", Hugepages::off}, {"require", Hugepages::require}},
+          "`\"auto\"`: when enough are free; `\"require\"`: refuse to start without; `\"off\"`: ordinary pages"),
+      option::bytes("size", &MemoryOptions::size, "all that DPDK may take: frames and tables. `\"64M\"` to `\"1T\"`"),
+      option::number("frames", &MemoryOptions::frames, {512, 1 << 22},
+                     "frame buffers of each port queue, for each lane that shares it; at least twice its descriptors"),
+      option::number("frame_bytes", &MemoryOptions::frame_bytes, {256, 16384},
+                     "room for one frame; at least the largest MTU and 22")};
+  return all;
+}
+
+void read_engine(Settings root, engine::Options& options) {
   Settings section = root.section("engine");
-  const auto number = [&section](std::string_view key, auto fallback, engine::Range allowed) {
-    return static_cast<decltype(fallback)>(section.integer(key, fallback, allowed.least, allowed.most));
-  };
-  options.device = read_device(section, options.device);
-  options.deadline = section.duration("deadline", options.deadline);
-  if (!section.is("cycle", "auto")) options.cycle = section.duration("cycle", options.cycle);
-  options.overlap = number("overlap", options.overlap, engine::overlap_range);
-  if (!section.is("stagger", "auto") && section.has("stagger")) {
-    options.stagger = section.boolean("stagger", false) ? engine::Stagger::on : engine::Stagger::off;
-  }
-  options.batch = number("batch", options.batch, engine::batch_range);
-  options.batches = number("batches", options.batches, engine::batches_range);
-  options.streams = number("streams", options.streams, engine::streams_range);
-  using engine::Mode;
-  using engine::Poll;
-  options.poll =
-      choose<Poll>(section, "poll", {{"auto", Poll::automatic}, {"busy", Poll::busy}, {"adaptive", Poll::adaptive}},
-                   {"auto", "busy", "adaptive"}, options.poll);
-  using engine::Scheduling;
-  options.scheduling =
-      choose<Scheduling>(section, "scheduling", {{"normal", Scheduling::normal}, {"realtime", Scheduling::realtime}},
-                         {"normal", "realtime"}, options.scheduling);
-  using engine::Admit;
-  options.admission = choose<Admit>(section, "admission",
-                                    {{"auto", Admit::automatic}, {"deadline", Admit::in_time}, {"all", Admit::all}},
-                                    {"auto", "deadline", "all"}, options.admission);
-  options.cores = read_cores(section, "cores", "auto");
-  options.forwarder_cores = read_cores(section, "forwarder_cores", "shared");
-  options.worker_core = number("worker_core", options.worker_core, {-1, highest_core});
-  allow_busy_cores = section.choice("busy_cores", "refuse", {"refuse", "allow"}) == "allow";
-  options.mode = choose<Mode>(
-      section, "mode", {{"full", Mode::full}, {"zero-load", Mode::zero_load}, {"collector-only", Mode::collector_only}},
-      {"full", "zero-load", "collector-only"}, options.mode);
-  if (!section.is("cpu_below", "auto")) options.cpu_below = number("cpu_below", options.cpu_below, {0, 1'000'000'000});
-  options.chain = read_chain(section, options.chain);
+  option::read(engine_settings(), section, options);
   section.finish();
   if (options.deadline > longest_deadline) {
     section.error("deadline", "allowed is at most " + duration_text(longest_deadline));
@@ -226,16 +310,10 @@ void check_timing(Settings section, const engine::Options& options) {
 
 void read_memory(Settings root, port::MemoryOptions& memory) {
   Settings section = root.section("memory");
-  using port::Hugepages;
-  memory.hugepages = choose<Hugepages>(
-      section, "hugepages", {{"auto", Hugepages::automatic}, {"off", Hugepages::off}, {"require", Hugepages::require}},
-      {"auto", "off", "require"}, memory.hugepages);
-  memory.size = section.bytes("size", memory.size);
+  option::read(memory_settings(), section, memory);
   if (memory.size < least_memory || memory.size > most_memory) {
     section.error("size", "allowed is from " + bytes_text(least_memory) + " to " + bytes_text(most_memory));
   }
-  memory.frames = static_cast<unsigned>(section.integer("frames", memory.frames, 512, 1 << 22));
-  memory.frame_bytes = static_cast<unsigned>(section.integer("frame_bytes", memory.frame_bytes, 256, 16384));
   section.finish();
 }
 

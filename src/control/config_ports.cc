@@ -57,8 +57,7 @@ Expected<port::InterfaceAddress> read_address(const std::string& text) {
   return result;
 }
 
-// What the host's side of a port is to be, besides its name.
-void read_twin(Settings& section, port::PortOptions& port) {
+void read_addresses(Settings& section, port::PortOptions& port) {
   for (const std::string& text : section.texts("address")) {
     const auto address = read_address(text);
     if (!address) {
@@ -69,8 +68,10 @@ void read_twin(Settings& section, port::PortOptions& port) {
       port.addresses.push_back(*address);
     }
   }
-  port.persistent = section.boolean("persistent", port.persistent);
-  port.unnumbered = section.boolean("unnumbered", port.unnumbered);
+}
+
+// What the host's side of a port is to be, besides its name.
+void check_twin(Settings& section, const port::PortOptions& port) {
   for (const char* key : {"address", "persistent", "unnumbered"}) {
     if (port.twin.empty() && section.has(key))
       section.error(key, "is about a twin: name one, such as twin = \"sl-lan\"");
@@ -83,20 +84,26 @@ void read_twin(Settings& section, port::PortOptions& port) {
   }
 }
 
-port::PortOptions read_port(Settings& section) {
-  port::PortOptions port;
+void read_name(Settings& section, port::PortOptions& port) {
   port.name = section.required_text("name");
   if (section.has("name") && !valid_name(port.name)) {
     section.error("name", "allowed are 1 to 15 of a-z, 0-9, _ and -");
   }
+}
+
+void read_device(Settings& section, port::PortOptions& port) {
   port.device = section.required_text("device");
   check_device_setting(section, port.device);
-  port.queues = static_cast<unsigned>(section.integer("queues", port.queues, 1, 64));
+}
+
+void read_lanes(Settings& section, port::PortOptions& port) {
   port.lanes = static_cast<unsigned>(section.integer("lanes", port.queues, 1, 64));
   if (port.lanes < port.queues) {
     section.error("lanes", "allowed is " + std::to_string(port.queues) + ", one for each queue, or more");
   }
-  port.mtu = static_cast<unsigned>(section.integer("mtu", port.mtu, 68, 9600));
+}
+
+void read_twin_name(Settings& section, port::PortOptions& port) {
   port.twin = section.text("twin", port.twin);
   if (!port.twin.empty() && !valid_interface(port.twin)) {
     section.error("twin",
@@ -104,12 +111,12 @@ port::PortOptions read_port(Settings& section) {
   } else if (!port.twin.empty() && port::device_argument(port.device, "iface") == port.twin) {
     section.error("twin", "is the interface that the port itself uses: give the twin a name of its own");
   }
-  read_twin(section, port);
-  port.peer = section.text("peer", port.peer);
-  port.descriptors = static_cast<unsigned>(section.integer("descriptors", port.descriptors, 64, 32768));
-  port.promiscuous = section.boolean("promiscuous", port.promiscuous);
-  section.finish();
-  return port;
+}
+
+std::string shown_addresses(const port::PortOptions& port) {
+  std::vector<std::string> addresses;
+  for (const port::InterfaceAddress& address : port.addresses) addresses.push_back(address.str());
+  return option::list_literal(addresses);
 }
 
 // Which earlier port says the same.
@@ -124,11 +131,46 @@ const port::PortOptions* same(const std::vector<port::PortOptions>& ports, std::
 
 }  // namespace
 
+const std::vector<Option<port::PortOptions>>& port_settings() {
+  using port::PortOptions;
+  static const std::vector<Option<PortOptions>> all = {
+      {"name", "unique, 1 to 15 of `a-z`, `0-9`, `_`, `-`", read_name,
+       [](const PortOptions& of) { return option::literal(of.name); }},
+      {"device",
+       "a PCI address (`\"0000:3b:00.0\"`), a DPDK virtual device with its arguments, or `\"replay,...\"`: see below",
+       read_device, [](const PortOptions& of) { return option::literal(of.device); }},
+      option::number("queues", &PortOptions::queues, {1, 64}, "receive queues. 1 to 64"),
+      {"lanes",
+       "lanes that share the queues' frames by a symmetric flow hash; more than `queues` where a driver has only one "
+       "queue. Each queue has the `frames` of `[memory]` once for each lane that shares it",
+       read_lanes, [](const PortOptions& of) { return std::to_string(of.lane_count()); }},
+      option::number("mtu", &PortOptions::mtu, {68, 9600}, "largest IP packet, 68 to 9600"),
+      {"twin", "TAP interface that carries what is not fast-path to and from the host's kernel; `\"\"`: none",
+       read_twin_name, [](const PortOptions& of) { return option::literal(of.twin); }},
+      {"address",
+       "addresses that the twin gets at the start and [by a reload](production.md#addresses-on-twins), such as "
+       "`[\"10.1.0.1/24\", \"2001:db8:1::1/64\"]`. `check` and the log warn of one subnet on two ports",
+       read_addresses, shown_addresses, true},
+      option::flag(
+          "persistent", &PortOptions::persistent,
+          "the twin stays when Sluice ends, with what is on it, and without a carrier; the next start takes it again"),
+      option::flag("unnumbered", &PortOptions::unnumbered,
+                   "a router's twin is to have no address: that is then no [ailment](monitoring.md#what-is-looked-at)"),
+      option::text(
+          "peer", &PortOptions::peer,
+          "port that `bridge`, `echo` and `touch` send to; by default the other of two ports, else the port itself"),
+      option::number("descriptors", &PortOptions::descriptors, {64, 32768}, "per queue and direction, 64 to 32768"),
+      option::flag("promiscuous", &PortOptions::promiscuous, "receive frames for any MAC address")};
+  return all;
+}
+
 void read_ports(Settings& root, std::vector<port::PortOptions>& ports) {
   std::vector<Settings> sections = root.sections("port");
   std::vector<std::string> names;
   for (Settings& section : sections) {
-    ports.push_back(read_port(section));
+    option::read(port_settings(), section, ports.emplace_back());
+    check_twin(section, ports.back());
+    section.finish();
     names.push_back(ports.back().name);
   }
   if (ports.empty() && !root.has("port"))

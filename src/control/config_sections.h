@@ -7,13 +7,22 @@
 #include <string_view>
 #include <vector>
 
+#include "base/option.h"
 #include "base/settings.h"
+#include "control/config.h"
 #include "control/profile_options.h"
 #include "engine/options.h"
 
 namespace sluice::control {
 
-void read_engine(Settings root, engine::Options& options, bool& allow_busy_cores);
+// The settings of sections, each declared once: what reads them, /api/v1/config, what a reload compares and
+// docs/configuration.md follow from it.
+const std::vector<Option<engine::Options>>& engine_settings();
+const std::vector<Option<port::MemoryOptions>>& memory_settings();
+const std::vector<Option<port::PortOptions>>& port_settings();
+const std::vector<Option<ApiOptions>>& api_settings();
+const std::vector<Option<LogOptions>>& log_settings();
+void read_engine(Settings root, engine::Options& options);
 // µ of a chain that was not measured (engine/bound.h): three rounds of 64 frames of what its elements take for one
 // (engine/element.h, classify_time).
 std::chrono::nanoseconds usual_collect_time(const std::vector<std::string>& chain);

@@ -31,7 +31,7 @@ TEST(Config, DefaultsAreTheOptionsOwn) {
   EXPECT_EQ(config.engine.deadline, defaults.deadline);
   EXPECT_EQ(config.engine.cycle, 0ns);
   EXPECT_EQ(config.engine.cpu_below, -1);
-  EXPECT_FALSE(config.allow_busy_cores);
+  EXPECT_FALSE(config.engine.allow_busy_cores);
   EXPECT_THAT(config.engine.cores, IsEmpty());
   EXPECT_EQ(config.engine.memory.size, 2048ULL << 20);
   ASSERT_EQ(config.engine.ports.size(), 1U);
@@ -108,7 +108,7 @@ TEST(Config, EveryKeyIsRead) {
   EXPECT_EQ(e.scheduling, engine::Scheduling::realtime);
   EXPECT_EQ(e.admission, engine::Admit::all);
   EXPECT_EQ(e.worker_core, 4);
-  EXPECT_TRUE(config.allow_busy_cores);
+  EXPECT_TRUE(config.engine.allow_busy_cores);
   EXPECT_EQ(e.mode, engine::Mode::zero_load);
   EXPECT_EQ(e.cpu_below, 100);
   EXPECT_THAT(e.chain, ElementsAre("probe"));
@@ -141,13 +141,16 @@ struct BadCase {
 TEST(Config, EachMistakeIsOneLine) {
   const std::vector<BadCase> cases = {
       {"engine.device = \"gpu\"\n",
-       {"r.toml:2: [engine] device = \"gpu\": allowed is \"auto\", \"cpu\", or \"cuda:N\" with N from 0 to 15, or a list of "
+       {"r.toml:2: [engine] device = \"gpu\": allowed is \"auto\", \"cpu\", or \"cuda:N\" with N from 0 to 15, or a "
+        "list of "
         "several of these, each once: [\"cuda:0\", \"cuda:1\"]"}},
       {"engine.device = \"cuda:16\"\n",
-       {"r.toml:2: [engine] device = \"cuda:16\": allowed is \"auto\", \"cpu\", or \"cuda:N\" with N from 0 to 15, or a list of "
+       {"r.toml:2: [engine] device = \"cuda:16\": allowed is \"auto\", \"cpu\", or \"cuda:N\" with N from 0 to 15, or "
+        "a list of "
         "several of these, each once: [\"cuda:0\", \"cuda:1\"]"}},
       {"engine.device = [\"cuda:0\", \"cuda:0\"]\n",
-       {"r.toml:2: [engine] device = [\"cuda:0\", \"cuda:0\"]: allowed is \"auto\", \"cpu\", or \"cuda:N\" with N from 0 to 15, or a list of "
+       {"r.toml:2: [engine] device = [\"cuda:0\", \"cuda:0\"]: allowed is \"auto\", \"cpu\", or \"cuda:N\" with N from "
+        "0 to 15, or a list of "
         "several of these, each once: [\"cuda:0\", \"cuda:1\"]"}},
       {"engine.deadlin = \"1ms\"\n", {"r.toml:2: [engine] deadlin = \"1ms\": unknown key; did you mean \"deadline\"?"}},
       {"engine.deadline = 1\n",
@@ -350,8 +353,9 @@ TEST(Config, WhatChangesPayloadsAndWhatReadsThemAreInOneChain) {
   EXPECT_TRUE(late.ok()) << late.mistakes();
   const auto refused = make_pipeline(late, described_ports(late.engine));
   ASSERT_FALSE(refused);
-  EXPECT_THAT(refused.error().message, HasSubstr("r.toml:3: [engine] cycle = \"250us\": the bound of this configuration, "
-                                                 "(2 + 1 + 1*(1 + 1))*cycle"));
+  EXPECT_THAT(refused.error().message,
+              HasSubstr("r.toml:3: [engine] cycle = \"250us\": the bound of this configuration, "
+                        "(2 + 1 + 1*(1 + 1))*cycle"));
   for (const auto& [chain, section, proposed] :
        {std::tuple{"[\"srtp\", \"route\"]", "inspect", "[\"inspect\", \"srtp\", \"route\"]"},
         {"[\"inspect\", \"route\"]", "srtp", "[\"inspect\", \"srtp\", \"route\"]"}}) {

@@ -85,7 +85,7 @@ Expected<std::unique_ptr<Gateway>> Gateway::open(Config& config, std::unique_ptr
   if (auto enough = raise_open_files(config.engine); !enough) {
     return tl::unexpected(enough.error());
   }
-  if (!config.allow_busy_cores) {
+  if (!config.engine.allow_busy_cores) {
     if (auto free = check_cores_are_free(config.engine); !free) {
       return tl::unexpected(free.error());
     }

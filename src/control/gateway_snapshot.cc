@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include "control/config_sections.h"
 #include "device/name.h"
 #include "engine/engine.h"
 #include "port/virtual_device.h"
@@ -309,47 +310,21 @@ class Differences {
   std::string lines_;
 };
 
-void compare_engine(const Config& running_config, const Config& wanted_config, Differences& differences) {
-  const engine::Options& running = running_config.engine;
-  const engine::Options& wanted = wanted_config.engine;
-  const auto compare = [&](const char* key, const auto& before, const auto& after) {
-    differences.compare(std::string("[engine] ") + key, before, after);
-  };
-  compare("chain", running.chain, wanted.chain);
-  compare("device", running.device, wanted.device);
-  compare("deadline", running.deadline, wanted.deadline);
-  compare("cycle", running.cycle, wanted.cycle);
-  compare("overlap", running.overlap, wanted.overlap);
-  if (running.chain == wanted.chain) compare("stagger", engine::staggers(running), engine::staggers(wanted));
-  compare("batch", running.batch, wanted.batch);
-  compare("batches", running.batches, wanted.batches);
-  compare("streams", running.streams, wanted.streams);
-  compare("poll", running.poll, wanted.poll);
-  compare("admission", running.admission, wanted.admission);
-  compare("scheduling", running.scheduling, wanted.scheduling);
-  compare("cores", running.cores, wanted.cores);
-  compare("forwarder_cores", running.forwarder_cores, wanted.forwarder_cores);
-  compare("worker_core", running.worker_core, wanted.worker_core);
-  compare("busy_cores", running_config.allow_busy_cores, wanted_config.allow_busy_cores);
-  compare("mode", running.mode, wanted.mode);
-  compare("cpu_below", running.cpu_below, wanted.cpu_below);
+template <class T>
+void compare_settings(const std::string& section, const std::vector<Option<T>>& settings, const T& running,
+                      const T& wanted, Differences& differences) {
+  for (const std::string& key : option::differing(settings, running, wanted)) {
+    differences.add(section + " " + key + " cannot change");
+  }
 }
 
-void compare_port(const port::PortOptions& running, const port::PortOptions& wanted, Differences& differences) {
-  const auto compare = [&](const char* key, const auto& before, const auto& after) {
-    differences.compare("[[port]] '" + wanted.name + "' " + key, before, after);
-  };
-  compare("name", running.name, wanted.name);
-  compare("device", running.device, wanted.device);
-  compare("queues", running.queues, wanted.queues);
-  compare("lanes", running.lanes, wanted.lanes);
-  compare("mtu", running.mtu, wanted.mtu);
-  compare("twin", running.twin, wanted.twin);
-  compare("persistent", running.persistent, wanted.persistent);
-  compare("unnumbered", running.unnumbered, wanted.unnumbered);
-  compare("peer", running.peer, wanted.peer);
-  compare("descriptors", running.descriptors, wanted.descriptors);
-  compare("promiscuous", running.promiscuous, wanted.promiscuous);
+void compare_engine(const engine::Options& running, const engine::Options& wanted, Differences& differences) {
+  for (const std::string& key : option::differing(engine_settings(), running, wanted)) {
+    // Of two ways to say the same, or of another chain, neither is a change.
+    const bool is_none =
+        key == "stagger" && (running.chain != wanted.chain || engine::staggers(running) == engine::staggers(wanted));
+    if (!is_none) differences.add("[engine] " + key + " cannot change");
+  }
 }
 
 void compare_ports(const std::vector<port::PortOptions>& running, const std::vector<port::PortOptions>& wanted,
@@ -360,7 +335,7 @@ void compare_ports(const std::vector<port::PortOptions>& running, const std::vec
     } else if (i >= wanted.size()) {
       differences.add("[[port]] '" + running[i].name + "' cannot be taken out");
     } else {
-      compare_port(running[i], wanted[i], differences);
+      compare_settings("[[port]] '" + wanted[i].name + "'", port_settings(), running[i], wanted[i], differences);
     }
   }
 }
@@ -383,11 +358,8 @@ void compare_deadlines(const rtsp::MediumDeadlines& running, const rtsp::MediumD
 
 std::string needs_restart(const Config& running, const Config& wanted) {
   Differences differences;
-  compare_engine(running, wanted, differences);
-  differences.compare("[memory] hugepages", running.engine.memory.hugepages, wanted.engine.memory.hugepages);
-  differences.compare("[memory] size", running.engine.memory.size, wanted.engine.memory.size);
-  differences.compare("[memory] frames", running.engine.memory.frames, wanted.engine.memory.frames);
-  differences.compare("[memory] frame_bytes", running.engine.memory.frame_bytes, wanted.engine.memory.frame_bytes);
+  compare_engine(running.engine, wanted.engine, differences);
+  compare_settings("[memory]", memory_settings(), running.engine.memory, wanted.engine.memory, differences);
   compare_ports(running.engine.ports, wanted.engine.ports, differences);
   differences.compare("[profile] file", running.profile.file, wanted.profile.file);
   const auto text_of = [](const ProfileOptions& of) { return of.profile ? of.profile->text() : std::string(); };
@@ -398,14 +370,8 @@ std::string needs_restart(const Config& running, const Config& wanted) {
   differences.compare("[profile] streams", running.profile.admits, wanted.profile.admits);
   differences.compare("[profile] bursts", running.profile.counts_bursts, wanted.profile.counts_bursts);
   compare_deadlines(running.rtsp_deadlines, wanted.rtsp_deadlines, differences);
-  differences.compare("[api] listen", running.api.listen, wanted.api.listen);
-  differences.compare("[api] allow_remote", running.api.allow_remote, wanted.api.allow_remote);
-  differences.compare("[api] read_only", running.api.read_only, wanted.api.read_only);
-  differences.compare("[api] socket", running.api.socket, wanted.api.socket);
-  differences.compare("[api] group", running.api.group, wanted.api.group);
-  differences.compare("[log] level", running.log.level, wanted.log.level);
-  differences.compare("[log] file", running.log.file, wanted.log.file);
-  differences.compare("[log] format", running.log.format, wanted.log.format);
+  compare_settings("[api]", api_settings(), running.api, wanted.api, differences);
+  compare_settings("[log]", log_settings(), running.log, wanted.log, differences);
   return differences.lines();
 }
 

@@ -67,6 +67,7 @@ struct Options {
   std::vector<int> cores;            // of the lanes; empty: chosen
   std::vector<int> forwarder_cores;  // of their forwarders; empty: each lane forwards on its own core
   int worker_core = -1;              // -1: chosen
+  bool allow_busy_cores = false;     // that the lists name
   Mode mode = Mode::full;
   std::chrono::nanoseconds inline_batch{0};  // what one takes a core, as measured; 0: an estimate (bound.h)
   std::chrono::nanoseconds collect{0};       // µ; 0: an estimate (bound.h)
