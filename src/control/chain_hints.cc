@@ -61,6 +61,7 @@ std::vector<std::string> chain_with(std::string_view name, std::span<const std::
   if (goes_in_front(name)) add_in_front(made, std::string(name));
   for (const std::string& one : others) {
     if (goes_in_front(one)) add_in_front(made, one);
+    if (forwards(one)) last = one;
   }
   made.push_back(forwards(name) ? std::string(name) : last);
   return made;

@@ -149,7 +149,8 @@ TEST(Config, EachMistakeIsOneLine) {
         "a list of "
         "several of these, each once: [\"cuda:0\", \"cuda:1\"]"}},
       {"engine.device = [\"cuda:0\", \"cuda:0\"]\n",
-       {"r.toml:2: [engine] device = [\"cuda:0\", \"cuda:0\"]: allowed is \"auto\", \"cpu\", or \"cuda:N\" with N from "
+       {"r.toml:2: [engine] device = [ \"cuda:0\", \"cuda:0\" ]: allowed is \"auto\", \"cpu\", or \"cuda:N\" with N "
+        "from "
         "0 to 15, or a list of "
         "several of these, each once: [\"cuda:0\", \"cuda:1\"]"}},
       {"engine.deadlin = \"1ms\"\n", {"r.toml:2: [engine] deadlin = \"1ms\": unknown key; did you mean \"deadline\"?"}},
@@ -347,7 +348,7 @@ TEST(Config, WhatChangesPayloadsAndWhatReadsThemAreInOneChain) {
   }
   // The bound is that of both passes.
   Config late = Config::from_text(
-      "engine.chain = [\"inspect\", \"srtp\", \"route\"]\nengine.device = \"cuda:0\"\nengine.cycle = \"250us\"\n" +
+      "engine.chain = [\"inspect\", \"srtp\", \"route\"]\nengine.poll = \"busy\"\nengine.cycle = \"250us\"\n" +
           inspect + good_port,
       "r.toml");
   EXPECT_TRUE(late.ok()) << late.mistakes();

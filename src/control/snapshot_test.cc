@@ -24,7 +24,7 @@ TEST(SnapshotJson, ReadsBackWhatItWrote) {
 TEST(SnapshotJson, HasEveryMember) {
   const auto json = nlohmann::json::parse(to_json_text(sample_snapshot()));
   EXPECT_EQ(json.size(), 33U);
-  EXPECT_EQ(json["lanes"][0].size(), 19U);
+  EXPECT_EQ(json["lanes"][0].size(), 22U);
   EXPECT_EQ(json["ports"][0].size(), 30U);
   EXPECT_EQ(json["devices"][0].size(), 7U);
   EXPECT_EQ(json["away"][0].size(), 4U);
