@@ -1,4 +1,4 @@
-// The stage with and without its classifier, on the CPU, batch by batch.
+// The element with and without its classifier, on the CPU, batch by batch.
 #include "bench/acl_in_turns.h"
 
 #include <gtest/gtest.h>
@@ -21,63 +21,64 @@ class AclInTurnsTest : public testing::Test {
     function::Acl::AclOptions options;
     options.rules.resize(1);
     options.rules[0].action.kind = lookup::acl::ActionKind::deny;
-    stage_ = std::make_unique<AclInTurns>(std::move(options), turns_);
-    const auto prepared = stage_->prepare({});
+    element_ = std::make_unique<AclInTurns>(std::move(options), turns_);
+    const auto prepared = element_->prepare({});
     ASSERT_TRUE(prepared) << prepared.error().message;
     const packet::Bytes frame = packet::PacketBuilder().ipv4("192.0.2.1", "192.0.2.2").udp(1, 2).payload(20).build();
     for (std::uint32_t i = 0; i < frames; ++i) {
       std::copy(frame.begin(), frame.end(), reinterpret_cast<std::uint8_t*>(batch().frame[i]));
       batch().length[i] = static_cast<std::uint16_t>(frame.size());
     }
-    area_.resize(std::size_t{frames} * stage_->bytes_per_frame() + 64);
+    area_.resize(std::size_t{frames} * element_->shape().bytes_per_frame + 64);
+    batch().area[0] = area_.data() + (64 - reinterpret_cast<std::uintptr_t>(area_.data()) % 64) % 64;
   }
   engine::Batch& batch() { return frames_.batch(); }
-  std::byte* area() { return area_.data() + (64 - reinterpret_cast<std::uintptr_t>(area_.data()) % 64) % 64; }
   // All frames, in two bursts.
-  void describe() {
+  void classify() {
+    std::fill_n(batch().row, frames, engine::Row{});
     batch().count = frames / 2;
-    stage_->describe(batch(), area(), 0);
+    element_->classify(batch(), {0, frames / 2});
     batch().count = frames;
-    stage_->describe(batch(), area(), frames / 2);
+    element_->classify(batch(), {frames / 2, frames / 2});
   }
   std::uint32_t denied() {
-    stage_->compute(batch(), area(), 0, frames);
-    std::uint32_t count = 0;
-    for (std::uint32_t i = 0; i < frames; ++i) {
-      count += stage_->judge(batch(), area(), i, 0) == function::acl_denied ? 1 : 0;
-    }
-    stage_->judged(batch(), area());
-    return count;
+    element_->compute(batch(), {0, frames});
+    element_->apply(batch(), {0, frames}, out_);
+    return static_cast<std::uint32_t>(std::count_if(batch().row, batch().row + frames, [](const engine::Row& row) {
+      return row.fate == engine::Fate::dropped && row.reason == function::acl_denied;
+    }));
   }
 
   std::shared_ptr<AclTurns> turns_ = std::make_shared<AclTurns>();
-  std::unique_ptr<AclInTurns> stage_;
+  std::unique_ptr<AclInTurns> element_;
   function::TestBatch frames_{nullptr, {.count = frames, .size = [](std::mt19937&) { return 64; }}};
   std::vector<std::byte> area_;
+  engine::LaneCounters counters_;
+  engine::Emitter out_{{}, 0, counters_, nullptr};
 };
 
 TEST_F(AclInTurnsTest, ABatchKeepsWhatWasInForceWhenItBegan) {
-  describe();
+  classify();
   turns_->set(false, true);
   EXPECT_EQ(denied(), frames) << "it began before";
-  describe();
+  classify();
   turns_->set(true, true);
   EXPECT_EQ(denied(), 0U) << "it began without";
-  describe();
+  classify();
   EXPECT_EQ(denied(), frames);
 }
 
 TEST_F(AclInTurnsTest, WithoutItsClassifierItJoinsInWithNothingAndApartNotAtAll) {
   turns_->set(false, true);
-  describe();
+  classify();
   function::FusedWork work;
-  EXPECT_TRUE(stage_->join(batch(), area(), work));
+  EXPECT_TRUE(element_->join(batch(), work));
   EXPECT_EQ(work.parts(), 0U);
   turns_->set(false, false);
-  EXPECT_FALSE(stage_->join(batch(), area(), work));
+  EXPECT_FALSE(element_->join(batch(), work));
   turns_->set(true, false);
-  describe();
-  EXPECT_FALSE(stage_->join(batch(), area(), work));
+  classify();
+  EXPECT_FALSE(element_->join(batch(), work));
   EXPECT_EQ(work.parts(), 0U);
 }
 

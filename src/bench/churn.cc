@@ -208,7 +208,7 @@ Expected<int> run(const BenchOptions& options, const std::string& device, const 
   }
   RigOptions of_rig = router_rig(options, table, 4, engine::Mode::full, device);
   Checked* checked = nullptr;
-  of_rig.wrap = [&checked](std::unique_ptr<engine::Function> inner) -> std::unique_ptr<engine::Function> {
+  of_rig.wrap = [&checked](std::unique_ptr<engine::Element> inner) {
     auto wrapper = std::make_unique<Checked>(std::move(inner), false);
     checked = wrapper.get();
     return wrapper;

@@ -42,7 +42,7 @@ double deadline_us(const BenchOptions& options) {
 
 // `window`: length of windows in which it is measured, too; 0: none.
 void measure_round(Rig& rig, double seconds, Part& part, double window = 0) {
-  const std::vector<engine::Figure> before = rig.engine().function().figures();
+  const std::vector<engine::Figure> before = rig.engine().pipeline().figures();
   if (window != 0) {
     Hold hold = rig.hold_in_windows_of(window, seconds, false);
     part.outcomes.push_back(hold.whole);
@@ -51,7 +51,7 @@ void measure_round(Rig& rig, double seconds, Part& part, double window = 0) {
     part.outcomes.push_back(rig.measure(0, seconds));
   }
   part.mpps.push_back(part.outcomes.back().mpps());
-  add_figures(before, rig.engine().function().figures(), part.figures);
+  add_figures(before, rig.engine().pipeline().figures(), part.figures);
 }
 
 // Parts of one engine, round by round in turns, every other round backwards: so that the machine's mood is the same for
@@ -78,7 +78,7 @@ Expected<void> measure_in_turns(const BenchOptions& options, const RouterTable& 
     if (auto there = on_its_device(part, device); !there) return there;
   }
   // A rate of conversations that were not followed would be one of something else.
-  if (const std::string broken = not_whole(one, (*rig)->engine().function().figures());
+  if (const std::string broken = not_whole(one, (*rig)->engine().pipeline().figures());
       one.converses() && !one.bounded && !broken.empty()) {
     return make_error(
         fmt::format("{} {}: conversations were not followed whole:{}", one.name(), one.traffic(), broken));

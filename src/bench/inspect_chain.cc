@@ -373,15 +373,15 @@ RigOptions chain_rig(const BenchOptions& options, const RouterTable& table, cons
                      const ChainCase& one, const std::string& device, const std::shared_ptr<AclTurns>& turns) {
   RigOptions rig = router_rig(options, table, 4, one.mode, device);
   if (turns) {
-    rig.stages.push_back({"acl", [&rules, turns] {
+    rig.elements.push_back({"acl", [&rules, turns] {
                             return std::make_unique<AclInTurns>(function::Acl::AclOptions{rules.acl()}, turns);
                           }});
   } else if (one.acl) {
-    rig.stages.push_back(
+    rig.elements.push_back(
         {"acl", [&rules] { return std::make_unique<function::Acl>(function::Acl::AclOptions{rules.acl()}); }});
   }
   if (one.inspect) {
-    rig.stages.push_back(
+    rig.elements.push_back(
         {"inspect", [&rules, one] { return std::make_unique<function::Inspect>(inspect_options(rules, one)); }});
   }
   rig.fused = turns || one.fused;
@@ -419,23 +419,23 @@ Expected<void> verify_chain(const BenchOptions& options, const RouterTable& tabl
     check->frames_per_lane = one.converses() ? verified_of_conversations : rig_options.frames;
   }
   rig_options.settings = table.settings_on_ports(rig_options.ports);
-  rig_options.stages.clear();
+  rig_options.elements.clear();
   if (one.acl) {
     std::vector<lookup::acl::AclRule> every_second = rules.acl();
     for (std::size_t r = 0; r < every_second.size(); ++r) {
       const bool is_last = r + 1 == every_second.size();
       if (r % 2 == 0 && !is_last) every_second[r].action.kind = lookup::acl::ActionKind::deny;
     }
-    rig_options.stages.push_back({"acl", [every_second, &acl] { return compared_acl(every_second, acl); }});
+    rig_options.elements.push_back({"acl", [every_second, &acl] { return compared_acl(every_second, acl); }});
   }
-  const engine::Stage* compared = nullptr;
+  const engine::Metrics* compared = nullptr;
   function::InspectOptions settings = inspect_options(rules, one);
   if (!one.converses()) settings.rules = {rules.dropping()};
   if (one.inspect) {
-    rig_options.stages.push_back({"inspect", [settings, &inspect, &compared] {
-                                    auto stage = compared_inspect(settings, inspect);
-                                    compared = stage.get();
-                                    return stage;
+    rig_options.elements.push_back({"inspect", [settings, &inspect, &compared] {
+                                    auto element = compared_inspect(settings, inspect);
+                                    compared = element->trait<engine::Metrics>();
+                                    return element;
                                   }});
   }
   auto rig = Rig::make(rig_options);

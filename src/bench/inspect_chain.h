@@ -89,7 +89,7 @@ struct ChainCase {
 // What a verification run saw.
 struct ChainCheck {
   std::uint64_t lanes = 1, frames_per_lane = 0;  // how many are wanted
-  std::atomic<std::uint64_t> frames{0};          // judged by the stage that is compared
+  std::atomic<std::uint64_t> frames{0};          // judged by the element that is compared
   std::atomic<std::uint64_t> wanted{0};          // of these: the first frames_per_lane of each lane
   std::atomic<std::uint64_t> wrong{0};    // of these: let by, or dropped for a reason, otherwise than by the core
   std::atomic<std::uint64_t> dropped{0};  // of these: frames that both drop
@@ -109,7 +109,7 @@ struct ChainSeen {
 // were followed whole. Other streams than HTTP's may begin like a request, by a rule's contents, and go on otherwise.
 std::string not_whole(const ChainCase& one, const std::vector<engine::Figure>& figures);
 
-// How many frames were dropped besides those whose verdict says so and those that no stage had judged when the engine
+// How many frames were dropped besides those whose verdict says so and those that no element had judged when the engine
 // stopped: where a batch takes seconds to compare, some are under way then.
 std::uint64_t dropped_besides(const engine::EngineStats& stats, std::uint64_t by_verdicts);
 

@@ -1,9 +1,12 @@
 #include "bench/inspect_compared.h"
 
+#include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
 
 #include "bench/acl_sets.h"
+#include "engine/wrapped_element.h"
 #include "function/acl/acl.h"
 #include "function/acl/frame_key.h"
 #include "packet/headers.h"
@@ -12,54 +15,62 @@
 namespace sluice::cli::bench {
 namespace {
 
-// A stage, and beside it what every verdict is compared with.
-class Compared : public engine::Stage {
+// An element, and beside it what every verdict is compared with.
+class Compared : public engine::WrappedElement {
  public:
-  Compared(std::unique_ptr<engine::Stage> inner, ChainCheck& check)
-      : inner_(std::move(inner)), check_(check), of_lane_(check.lanes) {}
+  Compared(std::unique_ptr<engine::Element> inner, ChainCheck& check)
+      : WrappedElement(std::move(inner)), check_(check), of_lane_(check.lanes) {}
 
-  std::uint32_t bytes_per_frame() const override { return inner_->bytes_per_frame(); }
-  Expected<void> prepare(const engine::LanePlan& plan) override { return inner_->prepare(plan); }
-  Expected<void> attach(device::Gpu& gpu, const engine::DevicePlan& plan) override { return inner_->attach(gpu, plan); }
-  void describe(const engine::Batch& batch, std::byte* area, std::uint32_t first) override {
-    inner_->describe(batch, area, first);
+  void apply(engine::Batch& batch, engine::Span span, engine::Emitter& out) override {
+    Lane& lane = of_lane_[batch.lane % of_lane_.size()];
+    lane.expected.assign(span.count, std::nullopt);
+    // Before the element makes answers of frames.
+    for (std::uint32_t i = span.first; i < span.end(); ++i) {
+      if (!batch.is_live(i)) continue;
+      lane.expected[i - span.first] = {fate(batch, i), is_reset(batch, i)};
+    }
+    WrappedElement::apply(batch, span, out);
+    for (std::uint32_t i = span.first; i < span.end(); ++i) {
+      const auto& expected = lane.expected[i - span.first];
+      if (!expected) continue;
+      const bool is_wanted = ++lane.frames <= check_.frames_per_lane;
+      check_.frames.fetch_add(1, std::memory_order_relaxed);
+      check_.wanted.fetch_add(is_wanted ? 1 : 0, std::memory_order_relaxed);
+      check_.wrong.fetch_add(verdict(batch, i, *expected) != expected->reason ? 1 : 0, std::memory_order_relaxed);
+      check_.dropped.fetch_add(expected->reason != packet::no_reason ? 1 : 0, std::memory_order_relaxed);
+    }
   }
-  Expected<void> launch(const engine::Batch& batch, std::byte* area, device::GpuStream& stream) override {
-    return inner_->launch(batch, area, stream);
-  }
-  bool join(const engine::Batch& batch, std::byte* area, function::FusedWork& work) override {
-    return inner_->join(batch, area, work);
-  }
-  void compute(const engine::Batch& batch, std::byte* area, std::uint32_t first, std::uint32_t count) override {
-    inner_->compute(batch, area, first, count);
-  }
-  void lost(const engine::Batch& batch, std::byte* area) override { inner_->lost(batch, area); }
-  void stand_in(const engine::Batch& batch, std::byte* area) override { inner_->stand_in(batch, area); }
-  packet::Reason judge(const engine::Batch& batch, std::byte* area, std::uint32_t i, std::uint64_t tsc) override {
-    const packet::Reason reason = inner_->judge(batch, area, i, tsc);
-    const packet::Reason expected = fate(batch, i);
-    const bool is_wanted = ++of_lane_[batch.lane % of_lane_.size()] <= check_.frames_per_lane;
-    check_.frames.fetch_add(1, std::memory_order_relaxed);
-    check_.wanted.fetch_add(is_wanted ? 1 : 0, std::memory_order_relaxed);
-    check_.wrong.fetch_add(reason != expected ? 1 : 0, std::memory_order_relaxed);
-    check_.dropped.fetch_add(expected != packet::no_reason ? 1 : 0, std::memory_order_relaxed);
-    return reason;
-  }
-  void judged(const engine::Batch& batch, std::byte* area) override { inner_->judged(batch, area); }
-  void stopped() override { inner_->stopped(); }
-  bool device_ready() override { return inner_->device_ready(); }
-  Expected<void> begin_cycle(device::GpuStream& stream) override { return inner_->begin_cycle(stream); }
-  std::vector<engine::Figure> figures() const override { return inner_->figures(); }
 
  protected:
-  // What the stage must say of the frame.
+  // What the element must say of the frame.
   virtual packet::Reason fate(const engine::Batch& batch, std::uint32_t i) = 0;
 
-  std::unique_ptr<engine::Stage> inner_;
   ChainCheck& check_;
 
  private:
-  std::vector<std::uint64_t> of_lane_;  // frames, each its thread's
+  struct Expectation {
+    packet::Reason reason;
+    bool was_reset;
+  };
+  struct alignas(64) Lane {  // each its thread's
+    std::uint64_t frames = 0;
+    std::vector<std::optional<Expectation>> expected;
+  };
+
+  // Of Ethernet, IPv4 and TCP without options.
+  static bool is_reset(const engine::Batch& batch, std::uint32_t i) {
+    constexpr std::size_t protocol = 14 + 9, flags = 14 + 20 + 13;
+    const std::uint8_t* const frame = batch.data(i);
+    return batch.length[i] > flags && frame[protocol] == packet::protocol_tcp && (frame[flags] & packet::tcp_rst) != 0;
+  }
+  // What it has said. A frame of which it has made a reset for the receiver goes on, and was rejected.
+  static packet::Reason verdict(const engine::Batch& batch, std::uint32_t i, const Expectation& expected) {
+    if (!batch.is_live(i)) return batch.row[i].reason;
+    const bool became_reset = expected.reason != packet::no_reason && !expected.was_reset && is_reset(batch, i);
+    return became_reset ? function::inspect_rejected : packet::no_reason;
+  }
+
+  std::vector<Lane> of_lane_;
 };
 
 class ComparedAcl final : public Compared {
@@ -85,13 +96,19 @@ class ComparedAcl final : public Compared {
   const FirstMatch first_;
 };
 
-class ComparedInspect final : public Compared {
+class ComparedInspect final : public Compared, public engine::Output {
  public:
   ComparedInspect(const function::InspectOptions& options, ChainCheck& check)
-      : Compared(std::make_unique<function::Inspect>(options), check), options_(options) {}
+      : Compared(std::make_unique<function::Inspect>(options), check),
+        options_(options),
+        inspect_(static_cast<function::Inspect&>(inner())) {}
 
-  Expected<void> prepare(const engine::LanePlan& plan) override {
-    if (auto ok = inner_->prepare(plan); !ok) return ok;
+  void* find_trait(std::string_view name) override {
+    void* const own = engine::offer<engine::Output>(name, this);
+    return own != nullptr ? own : Compared::find_trait(name);
+  }
+  Expected<void> prepare(const engine::Plan& plan) override {
+    if (auto ok = Compared::prepare(plan); !ok) return ok;
     auto set = match::read_rules(options_.rules, options_.reading);
     if (!set) return tl::unexpected(set.error());
     auto rules = function::InspectionRules::make(std::move(*set));
@@ -101,8 +118,9 @@ class ComparedInspect final : public Compared {
     }
     return {};
   }
+  std::string lost_output() const override { return inspect_.lost_output(); }
   void stopped() override {
-    inner_->stopped();
+    inspect_.stopped();
     for (const auto& lane : lanes_) {
       lane->inspection.finish();  // as the other has: what conversations still hold is inspected
       const match::RateCounters& rates = lane->inspection.rate_counters();
@@ -144,7 +162,9 @@ class ComparedInspect final : public Compared {
     Lane& lane = *lanes_[batch.lane % lanes_.size()];
     const std::string_view frame(reinterpret_cast<const char*>(batch.frame[i]), batch.length[i]);
     count(frame);
-    return function::Inspect::reason_of(lane.inspection.frame(frame, ++lane.now));
+    const packet::Reason reason = function::Inspect::reason_of(lane.inspection.frame(frame, ++lane.now));
+    // Of what the kernel is to forward nobody is told.
+    return reason == function::inspect_rejected && !batch.goes_on(i) ? function::inspect_dropped : reason;
   }
 
   // By the bytes of the frame alone, Ethernet, IPv4 and TCP without options.
@@ -162,16 +182,17 @@ class ComparedInspect final : public Compared {
   }
 
   const function::InspectOptions options_;
+  function::Inspect& inspect_;
   std::vector<std::unique_ptr<Lane>> lanes_;
 };
 
 }  // namespace
 
-std::unique_ptr<engine::Stage> compared_acl(const std::vector<lookup::acl::AclRule>& rules, ChainCheck& check) {
+std::unique_ptr<engine::Element> compared_acl(const std::vector<lookup::acl::AclRule>& rules, ChainCheck& check) {
   return std::make_unique<ComparedAcl>(rules, check);
 }
 
-std::unique_ptr<engine::Stage> compared_inspect(const function::InspectOptions& options, ChainCheck& check) {
+std::unique_ptr<engine::Element> compared_inspect(const function::InspectOptions& options, ChainCheck& check) {
   return std::make_unique<ComparedInspect>(options, check);
 }
 

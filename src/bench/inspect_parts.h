@@ -17,7 +17,7 @@ struct Part {
   ChainCase one;
   std::vector<double> mpps;
   std::vector<Outcome> outcomes;
-  std::vector<engine::Figure> figures;  // of the stages, of all rounds together
+  std::vector<engine::Figure> figures;  // of the elements, of all rounds together
   unsigned lanes = 1;
   std::vector<Outcome> windows;  // of the last round, where it was measured in some
   // That of the median rate, with the slowest batch and the slowest frame of all of them.

@@ -90,10 +90,10 @@ Expected<void> report_setup(const BenchOptions& options) {
     return std::accumulate(all.begin(), all.end(), std::uint64_t{0},
                            [](std::uint64_t sum, const auto& one) { return sum + one.second; });
   };
-  function::Srtp stage(stage_options(streams));
+  function::Srtp element(srtp_options(streams));
   const std::uint64_t before = resident();
   const auto begin = std::chrono::steady_clock::now();
-  if (auto ok = stage.prepare({.lanes = 1}); !ok) return ok;
+  if (auto ok = element.prepare({.lanes = 1}); !ok) return ok;
   const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - begin;
   const std::uint64_t after = resident();
   const double count = streams.keys();

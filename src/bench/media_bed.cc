@@ -36,7 +36,7 @@ Expected<void> none_dropped(engine::Engine& engine) {
   }
   if (!text.empty()) std::printf("  dropped:%s\n", text.c_str());
   if (static_cast<double>(all) > tolerated_drops * static_cast<double>(stats.total.rx_frames)) {
-    return make_error(fmt::format("the stage dropped frames that were right:{}", text));
+    return make_error(fmt::format("the element dropped frames that were right:{}", text));
   }
   return {};
 }
@@ -53,7 +53,7 @@ double frame_share(const RtpStreams& streams, const std::string& mix) {
   return left / moved_bytes(streams, 1, left);
 }
 
-function::Srtp::SrtpOptions stage_options(const RtpStreams& streams) {
+function::Srtp::SrtpOptions srtp_options(const RtpStreams& streams) {
   function::Srtp::SrtpOptions options;
   options.streams = streams.settings();
   options.max_keys = streams.keys();
@@ -77,11 +77,11 @@ std::unique_ptr<MediaBed> MediaBed::make(const BenchOptions& options, const Held
   streams.suite = srtp::suite_named(options.suite).value();
   streams.both = options.direction == "both";
   streams.checksums = options.checksums;
-  rig.stages = {{"srtp", [&streams] { return std::make_unique<function::Srtp>(stage_options(streams)); }}};
+  rig.elements = {{"srtp", [&streams] { return std::make_unique<function::Srtp>(srtp_options(streams)); }}};
   MediaBed& made = *bed;
-  rig.wrap = [&made](std::unique_ptr<engine::Function> inner) {
+  rig.in_front = [&made] {
     const bool returns = made.rig.engine.mode == engine::Mode::collector_only;
-    auto source = std::make_unique<MediaSource>(std::move(inner), made.streams, returns);
+    auto source = std::make_unique<MediaSource>(made.streams, returns);
     made.source = source.get();
     return source;
   };

@@ -28,14 +28,14 @@ struct MediaBed {
 
   // Everything that leaves, of a run of its own, is opened and compared with what went in.
   Expected<void> verify();
-  // Ends a rig's run: an Error as well when the stage dropped frames that were right, since a rate of these would be
+  // Ends a rig's run: an Error as well when the element dropped frames that were right, since a rate of these would be
   // one of something else.
   Expected<void> finish(Rig& rig) const;
   // In a mode, as fast as lanes poll.
   Expected<Outcome> measure(engine::Mode mode, double seconds);
 };
 
-function::Srtp::SrtpOptions stage_options(const RtpStreams& streams);
+function::Srtp::SrtpOptions srtp_options(const RtpStreams& streams);
 
 // GB/s that move over the link each way, from RTP's first byte to the end of the tag, of frames as they leave.
 double moved_gbytes(const RtpStreams& streams, const Outcome& outcome);

@@ -10,8 +10,6 @@
 #include <random>
 
 #include "bench/libsrtp_opener.h"
-#include "engine/batch_writer.h"
-#include "engine/burst.h"
 #include "function/srtp/media_frame.h"
 #include "packet/builder.h"
 #include "packet/checksum.h"
@@ -142,8 +140,8 @@ struct MediaSource::Checker {
   std::string look_by_libsrtp(Lane& lane, std::uint32_t stream, const rte_mbuf* frame) const;
 };
 
-MediaSource::MediaSource(std::unique_ptr<engine::Function> inner, const RtpStreams& streams, bool frames_return)
-    : inner_(std::move(inner)), streams_(streams), frames_return_(frames_return) {
+MediaSource::MediaSource(const RtpStreams& streams, bool frames_return)
+    : streams_(streams), frames_return_(frames_return) {
   const std::uint32_t count = std::max(streams.streams, streams.lanes);
   for (std::uint32_t lane = 0; lane < streams.lanes; ++lane) {
     lanes_.push_back(std::make_unique<Lane>());
@@ -154,13 +152,18 @@ MediaSource::MediaSource(std::unique_ptr<engine::Function> inner, const RtpStrea
 
 MediaSource::~MediaSource() = default;
 
-void MediaSource::collect(engine::Burst& burst, engine::BatchWriter& writer) {
-  const std::uint32_t lane = writer.batch().lane;
-  for (unsigned i = 0; i < burst.size(); ++i) {
-    rte_prefetch0(burst.data(i) + burst.length(i) - streams_.overhead());
+void MediaSource::admit(engine::Batch& batch, engine::Span span) {
+  for (std::uint32_t i = span.first; i < span.end(); ++i) {
+    rte_prefetch0(batch.data(i) + batch.length[i] - streams_.overhead());
   }
-  for (unsigned i = 0; i < burst.size(); ++i) renew(*lanes_[lane], lane, burst.frame(i));
-  inner_->collect(burst, writer);
+  for (std::uint32_t i = span.first; i < span.end(); ++i) {
+    renew(*lanes_[batch.lane], batch.lane, batch.mbuf[i]);
+    const std::uint16_t length = rte_pktmbuf_data_len(batch.mbuf[i]);
+    batch.bytes += length;
+    batch.bytes -= batch.length[i];
+    batch.max_length = std::max<std::uint32_t>(batch.max_length, length);
+    batch.length[i] = length;
+  }
 }
 
 void MediaSource::renew(Lane& lane, std::uint32_t lane_index, rte_mbuf* mbuf) {

@@ -6,6 +6,7 @@
 #include <atomic>
 
 #include "bench/verify.h"
+#include "engine/wrapped_element.h"
 #include "function/srtp/srtp.h"
 
 namespace sluice::cli::bench {
@@ -13,23 +14,13 @@ namespace {
 
 enum class Spoils { nothing, payload, tag, checksum };
 
-// Between the chain and the source: spoils every hundredth frame behind the stage's cryptography.
-class Spoiler final : public engine::Function {
+// Around the element: spoils every hundredth frame behind its cryptography.
+class Spoiler final : public engine::WrappedElement {
  public:
-  Spoiler(std::unique_ptr<engine::Function> inner, Spoils what) : inner_(std::move(inner)), what_(what) {}
-  engine::BatchLayout layout() const override { return inner_->layout(); }
-  Expected<void> prepare_lanes(const engine::LanePlan& plan) override { return inner_->prepare_lanes(plan); }
-  Expected<void> attach(device::Gpu& gpu, const engine::DevicePlan& plan) override { return inner_->attach(gpu, plan); }
-  void collect(engine::Burst& burst, engine::BatchWriter& writer) override { inner_->collect(burst, writer); }
-  Expected<void> launch(engine::Batch& batch, device::GpuStream& stream) override {
-    return inner_->launch(batch, stream);
-  }
-  void compute(engine::Batch& batch, std::uint32_t first, std::uint32_t count) override {
-    inner_->compute(batch, first, count);
-    for (std::uint32_t i = first; i < first + count; ++i) spoil(batch, i);
-  }
-  void forward(engine::Batch& batch, std::uint32_t first, std::uint32_t count, engine::Emitter& out) override {
-    inner_->forward(batch, first, count, out);
+  Spoiler(std::unique_ptr<engine::Element> inner, Spoils what) : WrappedElement(std::move(inner)), what_(what) {}
+  void compute(engine::Batch& batch, engine::Span span) override {
+    WrappedElement::compute(batch, span);
+    for (std::uint32_t i = span.first; i < span.end(); ++i) spoil(batch, i);
   }
 
  private:
@@ -50,7 +41,6 @@ class Spoiler final : public engine::Function {
         break;
     }
   }
-  std::unique_ptr<engine::Function> inner_;
   const Spoils what_;
   std::atomic<std::uint64_t> frames_{0};
 };
@@ -84,14 +74,15 @@ class MediaSourceTest : public testing::Test {
     options.engine.admission = engine::Admit::all;
     options.engine.batches = 2;
     options.engine.batch = 128;
-    options.stages = {{"srtp", [&] {
-                         function::Srtp::SrtpOptions srtp;
-                         srtp.streams = streams.settings();
-                         srtp.max_keys = streams.keys();
-                         return std::make_unique<function::Srtp>(std::move(srtp));
-                       }}};
-    options.wrap = [&](std::unique_ptr<engine::Function> inner) {
-      auto made = std::make_unique<MediaSource>(std::make_unique<Spoiler>(std::move(inner), one.spoils), streams);
+    options.elements = {{"srtp", [&] {
+                           function::Srtp::SrtpOptions srtp;
+                           srtp.streams = streams.settings();
+                           srtp.max_keys = streams.keys();
+                           return std::make_unique<Spoiler>(std::make_unique<function::Srtp>(std::move(srtp)),
+                                                            one.spoils);
+                         }}};
+    options.in_front = [&] {
+      auto made = std::make_unique<MediaSource>(streams);
       source = made.get();
       return made;
     };

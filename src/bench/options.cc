@@ -13,7 +13,7 @@
 #include "device/gpu.h"
 #include "device/name.h"
 #include "engine/bound.h"
-#include "engine/function.h"
+#include "engine/element.h"
 #include "packet/frame_mix.h"
 #include "port/options.h"
 #include "port/replay_port.h"
@@ -172,7 +172,7 @@ Expected<void> check_settings(const std::string& function, const std::string& se
   }
   engine::PortInfo port;
   port.name = "replay";
-  const auto made = engine::find_function(function)->make(*section, engine::PortTable({port}));
+  const auto made = engine::find_element(function)->make(*section, engine::PortTable({port}));
   section->finish();
   if (!diagnostics.ok()) {
     return make_error(diagnostics.lines.front());

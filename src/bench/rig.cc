@@ -11,7 +11,6 @@
 #include "base/machine.h"
 #include "base/settings.h"
 #include "bench/progress.h"
-#include "function/chain/chain.h"
 #include "port/eal.h"
 
 namespace sluice::cli::bench {
@@ -25,8 +24,8 @@ void sleep_seconds(double seconds) {
 engine::Options with_chain(const RigOptions& options) {
   engine::Options engine = options.engine;
   engine.chain.clear();
-  for (const RigStage& stage : options.stages) {
-    engine.chain.push_back(stage.name);
+  for (const RigElement& element : options.elements) {
+    engine.chain.push_back(element.name);
   }
   engine.chain.push_back(options.function);
   return engine;
@@ -54,7 +53,7 @@ Expected<std::unique_ptr<Rig>> Rig::make(const RigOptions& options) {
   for (unsigned p = 1; p < options.ports; ++p) {
     engine.ports[p].name += std::to_string(p + 1);
   }
-  const engine::FunctionType* type = engine::find_function(options.function);
+  const engine::ElementType* type = engine::find_element(options.function);
   if (type == nullptr) {
     return make_error("there is no function '" + options.function + "'");
   }
@@ -64,20 +63,24 @@ Expected<std::unique_ptr<Rig>> Rig::make(const RigOptions& options) {
     return tl::unexpected(settings.error());
   }
   auto made = engine::Engine::create(
-      engine, [&](const engine::PortTable& ports) -> Expected<std::unique_ptr<engine::Function>> {
-        auto function = type->make(*settings, ports);
+      engine, [&](const engine::PortTable& ports) -> Expected<std::unique_ptr<engine::Pipeline>> {
+        auto last = type->make(*settings, ports);
         settings->finish();
         if (!diagnostics.ok()) {
           return make_error(diagnostics.lines.front());
         }
-        if (function && !options.stages.empty()) {
-          std::vector<std::unique_ptr<engine::Stage>> stages;
-          for (const RigStage& stage : options.stages) {
-            stages.push_back(stage.make());
-          }
-          *function = std::make_unique<function::Chain>(std::move(stages), std::move(*function), options.fused);
+        if (!last) {
+          return tl::unexpected(last.error());
         }
-        return function && options.wrap ? options.wrap(std::move(*function)) : std::move(function);
+        std::vector<std::unique_ptr<engine::Element>> elements;
+        if (options.in_front) {
+          elements.push_back(options.in_front());
+        }
+        for (const RigElement& element : options.elements) {
+          elements.push_back(element.make());
+        }
+        elements.push_back(options.wrap ? options.wrap(std::move(*last)) : std::move(*last));
+        return std::make_unique<engine::Pipeline>(std::move(elements), options.fused);
       });
   if (!made) {
     return tl::unexpected(made.error());

@@ -13,17 +13,17 @@
 
 namespace sluice::cli::bench {
 
-// A stage in front of the function (engine/stage.h), by the name it is registered under.
-struct RigStage {
+// An element in front of the last one, by the name it is registered under.
+struct RigElement {
   std::string name;
-  std::function<std::unique_ptr<engine::Stage>()> make;
+  std::function<std::unique_ptr<engine::Element>()> make;
 };
 
 struct RigOptions {
-  std::vector<RigStage> stages;
+  std::vector<RigElement> elements;
   bool fused = true;  // the chain's work on a GPU is one kernel, where that can be
-  std::string function = "echo";
-  std::string settings;  // the function's TOML
+  std::string function = "echo";  // the last element
+  std::string settings;           // its TOML
   std::string mix = "1408";
   int family = 4;
   unsigned refresh = 0;
@@ -37,8 +37,10 @@ struct RigOptions {
   unsigned frames = 16384;  // per lane
   unsigned ring = 0;        // of these, due ones that may wait to be received; 0: all
   bool ordered = false;     // frames come in the order of their addresses, also after some were dropped
-  // Puts something around the function, for verification.
-  std::function<std::unique_ptr<engine::Function>(std::unique_ptr<engine::Function>)> wrap;
+  // Makes an element that stands in front of all others and is in no chain's text, as for what brings frames.
+  std::function<std::unique_ptr<engine::Element>()> in_front;
+  // Puts something around the last element, for verification.
+  std::function<std::unique_ptr<engine::Element>(std::unique_ptr<engine::Element>)> wrap;
 };
 
 // What happened between two moments of a running gateway.

@@ -96,7 +96,7 @@ TEST(Rig, SaysWhenBatchesGo) {
   rig.function = "route";
   apply(options, rig.engine);
   EXPECT_EQ(cycle_text(rig), "cycle 100 us; overlap 3");
-  rig.stages.push_back({.name = "srtp", .make = {}});
+  rig.elements.push_back({.name = "srtp", .make = {}});
   EXPECT_EQ(cycle_text(rig), "cycle 100 us; overlap 3; staggered") << "its batches are launched by themselves";
   rig.engine.device = "cpu";
   EXPECT_EQ(cycle_text(rig), "cycle 100 us; overlap 3");
@@ -104,7 +104,7 @@ TEST(Rig, SaysWhenBatchesGo) {
   options.stagger = "off";
   apply(options, rig.engine);
   EXPECT_EQ(cycle_text(rig), "cycle 100 us; overlap 3");
-  rig.stages.clear();
+  rig.elements.clear();
   options.stagger = "on";
   apply(options, rig.engine);
   rig.engine.forwarder_cores = {1, 2};

@@ -71,7 +71,7 @@ Expected<RouteRounds> measure_rounds(const BenchOptions& options, const RouterTa
   RigOptions rig_options = router_rig(options, table, 4, engine::Mode::full, device);
   rig_options.engine.poll = engine::Poll::adaptive;  // so that testpmd's samples have the machine to themselves
   Switched* switched = nullptr;
-  rig_options.wrap = [&switched](std::unique_ptr<engine::Function> inner) -> std::unique_ptr<engine::Function> {
+  rig_options.wrap = [&switched](std::unique_ptr<engine::Element> inner) {
     auto wrapper = std::make_unique<Switched>(std::move(inner));
     switched = wrapper.get();
     return wrapper;

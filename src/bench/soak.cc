@@ -175,7 +175,7 @@ int bench_soak(const BenchOptions& options) {
   if (!rig) {
     return fail(rig.error().message);
   }
-  function::Routing& routing = *(*rig)->engine().function().routing();
+  function::Routing& routing = *(*rig)->engine().pipeline().first<function::Routing>();
   Churn churn(routing.table(), lookup::make_routes(churned_routes, churned_routes / 10, 99));
   (*rig)->engine().start();
   print_start(routing);

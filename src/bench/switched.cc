@@ -8,8 +8,8 @@
 #include <cstring>
 #include <thread>
 
-#include "engine/batch_writer.h"
-#include "engine/emitter.h"
+#include "engine/burst.h"
+#include "function/fused/fusable.h"
 
 namespace sluice::cli::bench {
 namespace {
@@ -25,7 +25,7 @@ void add(std::atomic<std::uint64_t>& counter, std::uint64_t n) {
 struct Switched::Addresses {
   std::uint8_t destination[6];
   std::uint8_t source[6];
-  // Different in each loop, and never what the function or the replay port write.
+  // Different in each loop, and never what the element or the replay port write.
   explicit Addresses(std::uint32_t turn) {
     const std::uint8_t bytes[12] = {0x02, 0x4d, 0, 0, 0, 0, 0x06, 0x4d, 0, 0, 0, 0};
     std::memcpy(destination, bytes, sizeof destination);
@@ -64,32 +64,40 @@ Switched::Loops Switched::loops() const {
   return sum;
 }
 
-void Switched::collect(engine::Burst& burst, engine::BatchWriter& writer) {
+void* Switched::find_trait(std::string_view name) {
+  return name == function::Fusable::trait_name ? nullptr : WrappedElement::find_trait(name);
+}
+
+void Switched::classify(engine::Batch& batch, engine::Span span) {
   // Between batches, so that only this burst is out of the pool.
-  if (work_.load(std::memory_order_relaxed) == Work::mac_loop && writer.batch().count == 0) [[unlikely]] {
+  if (work_.load(std::memory_order_relaxed) == Work::mac_loop && span.first == 0) [[unlikely]] {
     for (std::size_t q = 0; q < queues_.size(); ++q) {
-      if (queues_[q].pool == burst.frame(0)->pool) {
+      if (queues_[q].pool == batch.mbuf[0]->pool) {
         loop(static_cast<std::uint16_t>(q));
       }
     }
   }
-  inner_->collect(burst, writer);
+  WrappedElement::classify(batch, span);
 }
 
 Expected<void> Switched::launch(engine::Batch& batch, device::GpuStream& stream) {
   if (work_.load(std::memory_order_relaxed) == Work::zero_load) {
-    inner_->stand_in(batch);
+    null_result(batch);
     return {};
   }
-  return inner_->launch(batch, stream);
+  return WrappedElement::launch(batch, stream);
 }
 
-void Switched::compute(engine::Batch& batch, std::uint32_t first, std::uint32_t count) {
+void Switched::compute(engine::Batch& batch, engine::Span span) {
   if (work_.load(std::memory_order_relaxed) == Work::zero_load) {
-    inner_->stand_in(batch);
+    null_result(batch);
   } else {
-    inner_->compute(batch, first, count);
+    WrappedElement::compute(batch, span);
   }
+}
+
+void Switched::null_result(engine::Batch& batch) {
+  if (null_ != nullptr) null_->null_result(batch);
 }
 
 void Switched::loop(std::uint16_t q) {

@@ -29,7 +29,7 @@ class SwitchedTest : public testing::Test {
     options.engine.cpu_below = device == "cpu" ? -1 : 0;
     options.engine.deadline = std::chrono::milliseconds(100);
     options.engine.batch = 256;
-    options.wrap = [this](std::unique_ptr<engine::Function> inner) -> std::unique_ptr<engine::Function> {
+    options.wrap = [this](std::unique_ptr<engine::Element> inner) {
       auto wrapper = std::make_unique<Switched>(std::move(inner));
       switched_ = wrapper.get();
       return wrapper;

@@ -89,7 +89,7 @@ class RunningRouter : public testing::TestWithParam<const char*> {
     rig_ = std::move(*rig);
     rig_->engine().start();
   }
-  function::Router& router() { return static_cast<function::Router&>(rig_->engine().function()); }
+  function::Router& router() { return static_cast<function::Router&>(*rig_->engine().pipeline().elements().back()); }
   std::unique_ptr<RouterTable> table_;
   std::unique_ptr<Rig> rig_;
 };

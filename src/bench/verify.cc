@@ -103,7 +103,7 @@ Expected<std::uint64_t> verify_echo(const RigOptions& options, std::uint8_t key,
 Expected<std::uint64_t> verify_verdicts(RigOptions options, std::uint64_t frames) {
   const Progress progress("verifying verdicts");
   Checked* checked = nullptr;
-  options.wrap = [&checked](std::unique_ptr<engine::Function> inner) -> std::unique_ptr<engine::Function> {
+  options.wrap = [&checked](std::unique_ptr<engine::Element> inner) {
     auto wrapper = std::make_unique<Checked>(std::move(inner));
     checked = wrapper.get();
     return wrapper;

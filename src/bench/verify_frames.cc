@@ -60,9 +60,9 @@ Expected<void> start_when_routes_are_there(Rig& rig, unsigned ports) {
   };
   set_rate(no_frames);
   rig.engine().start();
-  const auto& router = static_cast<const function::Router&>(rig.engine().function());
+  const auto& router = static_cast<const function::Router&>(*rig.engine().pipeline().elements().back());
   const auto end = std::chrono::steady_clock::now() + longest_sync;
-  while (!router.device_follows()) {
+  while (!router.devices_follow()) {
     if (std::chrono::steady_clock::now() > end) {
       return make_error("the device's tables did not catch up with the routes");
     }
@@ -100,7 +100,7 @@ Expected<FrameVerifier> FrameVerifier::make(const RouterTable& table) {
 }
 
 Expected<void> FrameVerifier::add_ecmp(Rig& rig) const {
-  function::RouteTable& table = static_cast<function::Router&>(rig.engine().function()).table();
+  function::RouteTable& table = rig.engine().pipeline().first<function::Routing>()->table();
   for (const EcmpRoute& one : ecmp_) {
     const auto prefix = packet::IpPrefix::parse(one.prefix);
     if (!prefix) {
