@@ -29,15 +29,15 @@ struct BenchOptions {
   unsigned ring = 0;              // echo, touch: of these, those that may wait in a lane's receive queue
   std::string function_settings;  // extra TOML for the function's section
   std::string table;              // route: a file of routes; empty: made up
-  std::string patterns;           // match, capsule, inspect: a file of patterns; empty: made up
+  std::string patterns;           // match, fused, inspect: a file of patterns; empty: made up
   std::string payload;            // match: "text", "random" or a file; empty: its own
   std::string technique;          // match: the one that searches; empty: each in turn, and the fastest counts
   std::string updates;            // churn: a file of BGP updates; empty: made up
-  std::string rules;              // acl, capsule, inspect: a file of rules; empty: made up
+  std::string rules;              // acl, fused, inspect: a file of rules; empty: made up
   std::string acl;                // inspect: a file of ACL rules; empty: made up
   std::string only;               // inspect: traffic with this in its name; empty: all
   bool cpu_below_auto = false;  // inspect: attacks at half of the rate on a gateway whose lanes compute what is little
-  std::string trace;            // acl, capsule: a ClassBench trace; empty: headers drawn from the rules
+  std::string trace;            // acl, fused: a ClassBench trace; empty: headers drawn from the rules
   std::string pace = "own";     // churn: of the updates (updates.h)
   double at = 0;                // echo, touch: hold this share of the ceiling instead of searching for the highest;
                                 // churn: load, as a share of the saturated rate; 0: the bench's own
@@ -89,7 +89,7 @@ int bench_churn(const BenchOptions& options);
 int bench_match(const BenchOptions& options);
 int bench_srtp(const BenchOptions& options);
 int bench_media(const BenchOptions& options);
-int bench_capsule(const BenchOptions& options);
+int bench_fused(const BenchOptions& options);
 int bench_acl(const BenchOptions& options);
 int bench_inspect(const BenchOptions& options);
 

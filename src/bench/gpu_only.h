@@ -1,4 +1,4 @@
-// What the benches of kernels by themselves, without the engine, have in common: match and capsule.
+// What the benches of kernels by themselves, without the engine, have in common: match and fused.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// The patterns that `bench match` and `bench capsule` look for: of a file, or made up.
+// The patterns that `bench match` and `bench fused` look for: of a file, or made up.
 #pragma once
 
 #include <cstddef>

@@ -137,13 +137,13 @@ def test_each_part_of_run_rows_is_a_bench_that_only_wants_a_gpu(tmp_path):
 
 
 def test_run_rows_runs_all_parts_and_ends_with_the_worst_status(tmp_path):
-    (tmp_path / "sluice").write_text('#!/bin/sh\necho "sluice $*"\ncase $2 in acl) exit 1 ;; capsule) exec sleep 60 ;; esac\n',
+    (tmp_path / "sluice").write_text('#!/bin/sh\necho "sluice $*"\ncase $2 in acl) exit 1 ;; fused) exec sleep 60 ;; esac\n',
                                      encoding="ascii")
     (tmp_path / "sluice").chmod(0o755)
-    ran = run_rows(tmp_path, tmp_path / "out", "acl", "capsule", "chain-tcp", RULES="/of others.rules", ACL="/acl", LONGEST="1")
+    ran = run_rows(tmp_path, tmp_path / "out", "acl", "fused", "chain-tcp", RULES="/of others.rules", ACL="/acl", LONGEST="1")
     assert ran.returncode == 124
     assert "sluice bench inspect --device cuda:0 --seconds 0.3 --rules /of others.rules --acl /acl --only heavy-tail TCP text --csv" in ran.stdout
-    assert re.search(r"FAILED \(exit status 1\)  acl, \d+ s\nFAILED \(exit status 124\)  capsule, \d+ s\npassed  chain-tcp, \d+ s\n$", ran.stdout)
+    assert re.search(r"FAILED \(exit status 1\)  acl, \d+ s\nFAILED \(exit status 124\)  fused, \d+ s\npassed  chain-tcp, \d+ s\n$", ran.stdout)
     (tmp_path / "near.rules").touch()
     relative = os.path.relpath(tmp_path / "near.rules")
     ran = run_rows(tmp_path, tmp_path / "out", "chain-tcp", RULES=relative)

@@ -106,7 +106,7 @@ class Groups {
 
 template <std::size_t most, bool classifies, bool routes, bool matches>
 __global__ void __launch_bounds__(match_block_threads)
-    capsule(const __grid_constant__ Works<most> works, unsigned per_warp) {
+    fused(const __grid_constant__ Works<most> works, unsigned per_warp) {
   const Work& work = works.of[blockIdx.y];
   const Groups<classifies, routes, matches> groups(work, per_warp);
   const unsigned stride = gridDim.x * match_block_warps * per_warp;
@@ -145,9 +145,9 @@ using Kernel = void (*)(const Works<most>, unsigned);
 
 template <std::size_t most>
 Kernel<most> kernel_of(const FusedWork& work) {
-  if (!work.match) return capsule<most, true, true, false>;
-  if (!work.route) return capsule<most, true, false, true>;
-  return work.classify ? capsule<most, true, true, true> : capsule<most, false, true, true>;
+  if (!work.match) return fused<most, true, true, false>;
+  if (!work.route) return fused<most, true, false, true>;
+  return work.classify ? fused<most, true, true, true> : fused<most, false, true, true>;
 }
 
 // The blocks of each batch. Without payloads there is a lane for each frame.
@@ -175,8 +175,8 @@ Expected<void> launch(std::span<const FusedWork> works, device::GpuStream& strea
   Works<most> flat;
   for (std::size_t b = 0; b < works.size(); ++b) {
     const FusedWork& work = works[b];
-    if (work.parts() < 2) return make_error("a capsule has at least two parts");
-    if (kernel_of<most>(work) != kernel) return make_error("batches of one capsule have the same parts");
+    if (work.parts() < 2) return make_error("a fused kernel has at least two parts");
+    if (kernel_of<most>(work) != kernel) return make_error("batches of one fused kernel have the same parts");
     flat.of[b] = {work.count, work.classify.value_or(FusedWork::Classify{}),
                   work.route.value_or(FusedWork::Route{}), work.match.value_or(FusedWork::Match{})};
   }
@@ -192,7 +192,7 @@ Expected<void> launch(std::span<const FusedWork> works, device::GpuStream& strea
 
 Expected<void> launch_fused(std::span<const FusedWork> works, device::GpuStream& stream) {
   if (works.empty() || works.size() > most_works) {
-    return make_error("a capsule has 1 to " + std::to_string(most_works) + " batches");
+    return make_error("a fused kernel has 1 to " + std::to_string(most_works) + " batches");
   }
   return works.size() == 1 ? launch<1>(works, stream) : launch<most_works>(works, stream);
 }

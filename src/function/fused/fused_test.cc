@@ -1,4 +1,4 @@
-// The capsule's kernel (on the GPU or on the host SIMT shim) against the kernels that it stands for, on random frames,
+// The fused kernel (on the GPU or on the host SIMT shim) against the kernels that it stands for, on random frames,
 // rules, routes and patterns.
 #include "function/fused/fused.h"
 
@@ -43,7 +43,7 @@ struct Parts {
   bool classify, route, match;
 };
 
-class CapsuleTest : public testing::TestWithParam<Parts> {
+class FusedTest : public testing::TestWithParam<Parts> {
  protected:
   void SetUp() override {
     if (const std::string why = test::why_no_gpu(); !why.empty()) GTEST_SKIP() << why;
@@ -89,7 +89,7 @@ class CapsuleTest : public testing::TestWithParam<Parts> {
     v4_ = std::move(lookup::Trie::create(4, 1000).value());
     v6_ = std::move(lookup::Trie::create(6, 8000).value());
     fib_ = std::move(lookup::Fib::create(
-                         {.name = "capsule", .max_routes4 = 500, .max_routes6 = 500, .groups4 = 500, .groups6 = 8000})
+                         {.name = "fused", .max_routes4 = 500, .max_routes6 = 500, .groups4 = 500, .groups6 = 8000})
                          .value());
     ASSERT_TRUE(fib_->attach(*v4_) && fib_->attach(*v6_));
     for (std::uint32_t i = 1; i <= 200; ++i) {
@@ -225,7 +225,7 @@ class CapsuleTest : public testing::TestWithParam<Parts> {
   }
 
   // As so many batches, of which the first are small or empty.
-  void run_capsule(bool deny_others, std::uint32_t batches = 1) {
+  void run_fused(bool deny_others, std::uint32_t batches = 1) {
     forget(fused_);
     std::vector<FusedWork> works;
     std::uint32_t first = 0;
@@ -272,7 +272,7 @@ class CapsuleTest : public testing::TestWithParam<Parts> {
   // Answers how many frames were dropped.
   std::uint32_t check(bool deny_others, std::uint32_t batches = 1) {
     run_separately();
-    run_capsule(deny_others, batches);
+    run_fused(deny_others, batches);
     if (GetParam().classify) {
       EXPECT_EQ(std::memcmp(fused_.rules4, separate_.rules4, most_frames * 4), 0);
       EXPECT_EQ(std::memcmp(fused_.rules6, separate_.rules6, most_frames * 4), 0);
@@ -313,7 +313,7 @@ class CapsuleTest : public testing::TestWithParam<Parts> {
   Results separate_{}, fused_{};
 };
 
-TEST_P(CapsuleTest, does_what_the_kernels_do_for_frames_that_go_on) {
+TEST_P(FusedTest, does_what_the_kernels_do_for_frames_that_go_on) {
   make_rules();
   make_routes();
   make_patterns();
@@ -335,7 +335,7 @@ TEST_P(CapsuleTest, does_what_the_kernels_do_for_frames_that_go_on) {
   }
 }
 
-TEST_P(CapsuleTest, goes_over_more_frames_than_there_are_lanes) {
+TEST_P(FusedTest, goes_over_more_frames_than_there_are_lanes) {
   make_rules();
   make_routes();
   make_patterns();
@@ -347,7 +347,7 @@ TEST_P(CapsuleTest, goes_over_more_frames_than_there_are_lanes) {
   }
 }
 
-TEST_P(CapsuleTest, reads_no_places_where_keys_are_in_the_order_of_frames) {
+TEST_P(FusedTest, reads_no_places_where_keys_are_in_the_order_of_frames) {
   make_rules();
   make_routes();
   make_patterns();
@@ -355,7 +355,7 @@ TEST_P(CapsuleTest, reads_no_places_where_keys_are_in_the_order_of_frames) {
   for (const std::uint32_t batches : {1U, 3U}) check(true, batches);
 }
 
-TEST_P(CapsuleTest, one_launch_does_the_work_of_several_batches) {
+TEST_P(FusedTest, one_launch_does_the_work_of_several_batches) {
   make_rules();
   make_routes();
   make_patterns();
@@ -371,16 +371,16 @@ TEST_P(CapsuleTest, one_launch_does_the_work_of_several_batches) {
   }
 }
 
-TEST_P(CapsuleTest, an_empty_batch_is_no_work) {
+TEST_P(FusedTest, an_empty_batch_is_no_work) {
   make_rules();
   make_routes();
   make_patterns();
   make_frames(0, false);
-  run_capsule(false);
-  run_capsule(false, 3);
+  run_fused(false);
+  run_fused(false, 3);
 }
 
-INSTANTIATE_TEST_SUITE_P(Parts, CapsuleTest,
+INSTANTIATE_TEST_SUITE_P(Parts, FusedTest,
                          testing::Values(Parts{true, true, false}, Parts{true, false, true}, Parts{false, true, true},
                                          Parts{true, true, true}),
                          [](const auto& info) {
@@ -388,14 +388,14 @@ INSTANTIATE_TEST_SUITE_P(Parts, CapsuleTest,
                                   (info.param.match ? "inspect" : "");
                          });
 
-TEST_F(CapsuleTest, one_part_alone_is_refused) {
+TEST_F(FusedTest, one_part_alone_is_refused) {
   FusedWork work;
   work.count = 1;
   work.route = FusedWork::Route{};
   EXPECT_FALSE(launch_fused(work, gpu_->stream(0)));
 }
 
-TEST_F(CapsuleTest, batches_of_other_parts_and_too_many_are_refused) {
+TEST_F(FusedTest, batches_of_other_parts_and_too_many_are_refused) {
   FusedWork all;
   all.count = 1;
   all.classify = FusedWork::Classify{};

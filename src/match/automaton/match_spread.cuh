@@ -1,5 +1,5 @@
 // How a kernel that reads the payloads of a batch spreads them over warps: the one that matches, and those that do more
-// than match (function/capsule/).
+// than match (function/fused/).
 #pragma once
 
 #include <algorithm>

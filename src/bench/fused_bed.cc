@@ -1,4 +1,4 @@
-#include "bench/capsule_bed.h"
+#include "bench/fused_bed.h"
 
 #include <rte_malloc.h>
 #include <spdlog/fmt/fmt.h>
@@ -29,15 +29,15 @@ constexpr std::uint32_t forgotten = 0xdead'beef;
 
 }  // namespace
 
-std::uint64_t CapsuleBed::memory_needed() {
+std::uint64_t FusedBed::memory_needed() {
   return frame_memory + lookup::Fib::memory_needed(4, route_count + frames_in_all) + (std::size_t{512} << 20);
 }
 
-CapsuleBed::~CapsuleBed() = default;
+FusedBed::~FusedBed() = default;
 
-Expected<std::unique_ptr<CapsuleBed>> CapsuleBed::make(const BenchOptions& options) {
+Expected<std::unique_ptr<FusedBed>> FusedBed::make(const BenchOptions& options) {
   const Progress progress("making rules, routes and patterns");
-  std::unique_ptr<CapsuleBed> bed(new CapsuleBed);
+  std::unique_ptr<FusedBed> bed(new FusedBed);
   bed->batch_ = options.batch != 0 ? options.batch : default_batch;
   auto sets = load_acl_sets(options);
   if (!sets) {
@@ -55,8 +55,8 @@ Expected<std::unique_ptr<CapsuleBed>> CapsuleBed::make(const BenchOptions& optio
   return bed;
 }
 
-Expected<void> CapsuleBed::make_memory() {
-  memory_ = {rte_malloc("capsule-frames", frame_memory, 4096), rte_free};
+Expected<void> FusedBed::make_memory() {
+  memory_ = {rte_malloc("fused-frames", frame_memory, 4096), rte_free};
   if (memory_ == nullptr) {
     return make_error("no memory for frames");
   }
@@ -79,12 +79,12 @@ Expected<void> CapsuleBed::make_memory() {
   return {};
 }
 
-Expected<void> CapsuleBed::make_routes() {
+Expected<void> FusedBed::make_routes() {
   constexpr std::uint32_t some = 1000;
   auto ok = keep(lookup::Trie::create(4, lookup::Fib::default_groups(4, route_count + frames_in_all)), trie4_);
   ok = ok ? keep(lookup::Trie::create(6, some), trie6_) : ok;
   ok = ok ? keep(lookup::Fib::create(
-                     {.name = "capsule", .max_routes4 = route_count + frames_in_all, .max_routes6 = some}),
+                     {.name = "fused", .max_routes4 = route_count + frames_in_all, .max_routes6 = some}),
                  fib_)
           : ok;
   ok = ok ? fib_->attach(*trie4_) : ok;
@@ -112,7 +112,7 @@ Expected<void> CapsuleBed::make_routes() {
   return keep(lookup::GpuFib::create(*gpu_, *trie4_, *trie6_), gpu_fib_);
 }
 
-Expected<void> CapsuleBed::make_patterns(const BenchOptions& options) {
+Expected<void> FusedBed::make_patterns(const BenchOptions& options) {
   auto choice = choose_patterns(options.patterns);
   if (!choice) {
     return tl::unexpected(choice.error());
@@ -128,7 +128,7 @@ Expected<void> CapsuleBed::make_patterns(const BenchOptions& options) {
   return ok;
 }
 
-Expected<void> CapsuleBed::load(const std::string& mix) {
+Expected<void> FusedBed::load(const std::string& mix) {
   auto made = MatchFrames::make(*gpu_, memory_.get(), frames_in_all, mix, PayloadKind::ordinary, patterns_);
   if (!made) {
     return tl::unexpected(made.error());
@@ -138,7 +138,7 @@ Expected<void> CapsuleBed::load(const std::string& mix) {
 }
 
 // Rules in any order, each as far as it does not deny too many.
-Expected<void> CapsuleBed::deny(unsigned percent) {
+Expected<void> FusedBed::deny(unsigned percent) {
   std::vector<std::size_t> hits(set_.rules.size());
   for (const lookup::acl::RuleIndex rule : set_.expected) {
     if (rule < hits.size()) {
@@ -158,12 +158,12 @@ Expected<void> CapsuleBed::deny(unsigned percent) {
   return keep(lookup::acl::GpuClassifier::create(*gpu_, set_.rules), classifier_);
 }
 
-bool CapsuleBed::is_denied(std::uint32_t frame) const {
+bool FusedBed::is_denied(std::uint32_t frame) const {
   const lookup::acl::RuleIndex rule = set_.expected[frame % set_.expected.size()];
   return rule < set_.rules.size() && set_.rules[rule].action.kind == ActionKind::deny;
 }
 
-double CapsuleBed::denied_share() const {
+double FusedBed::denied_share() const {
   std::uint32_t denied = 0;
   for (std::uint32_t i = 0; i < frames_in_all; ++i) {
     denied += is_denied(i);
@@ -171,7 +171,7 @@ double CapsuleBed::denied_share() const {
   return static_cast<double>(denied) / frames_in_all;
 }
 
-Expected<void> CapsuleBed::launch(unsigned b, CapsuleParts parts, bool fused, device::GpuStream& stream) {
+Expected<void> FusedBed::launch(unsigned b, FusedParts parts, bool fused, device::GpuStream& stream) {
   const std::uint32_t first = b * batch_, count = std::min(batch_, frames_->count() - first);
   const match::MatchBatch frames = frames_->batch(first, count);
   if (fused) {
@@ -201,11 +201,11 @@ Expected<void> CapsuleBed::launch(unsigned b, CapsuleParts parts, bool fused, de
   return ok ? gpu_fib_->lookup(stream, address_ + first, hop_ + first, count, nullptr, nullptr, 0) : ok;
 }
 
-Expected<void> CapsuleBed::verify_rules() const {
+Expected<void> FusedBed::verify_rules() const {
   return verify_acl(set_, "the GPU", {rule_, rule_ + frames_in_all});
 }
 
-Expected<void> CapsuleBed::verify_routes(bool dropped_early) const {
+Expected<void> FusedBed::verify_routes(bool dropped_early) const {
   std::vector<lookup::NextHopId> expected(frames_in_all);
   fib_->lookup4(address_, expected.data(), frames_in_all);
   for (std::uint32_t i = 0; i < frames_in_all; ++i) {
@@ -217,7 +217,7 @@ Expected<void> CapsuleBed::verify_routes(bool dropped_early) const {
   return {};
 }
 
-Expected<std::uint64_t> CapsuleBed::verify(CapsuleParts parts, bool fused) {
+Expected<std::uint64_t> FusedBed::verify(FusedParts parts, bool fused) {
   frames_->forget_results();
   std::fill_n(rule_, frames_in_all, forgotten);
   std::fill_n(hop_, frames_in_all, forgotten);

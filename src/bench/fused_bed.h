@@ -1,4 +1,4 @@
-// What `bench capsule` runs: batches of frames in pinned host memory with their keys and addresses, the tables of three
+// What `bench fused` runs: batches of frames in pinned host memory with their keys and addresses, the tables of three
 // parts, and the three parts' kernels or the one that does for all of them.
 //
 // Every frame is IPv4. Its key for the rules is drawn from them, its address for the routes from those: the two are
@@ -25,17 +25,17 @@
 
 namespace sluice::cli::bench {
 
-struct CapsuleParts {
+struct FusedParts {
   bool acl, inspect;  // and route, always
 };
 
-class CapsuleBed {
+class FusedBed {
  public:
   // Of DPDK's heap.
   static std::uint64_t memory_needed();
 
-  static Expected<std::unique_ptr<CapsuleBed>> make(const BenchOptions& options);
-  ~CapsuleBed();
+  static Expected<std::unique_ptr<FusedBed>> make(const BenchOptions& options);
+  ~FusedBed();
 
   device::Gpu& gpu() { return *gpu_; }
   // Frames of a mix of sizes.
@@ -48,17 +48,17 @@ class CapsuleBed {
   unsigned batch() const { return batch_; }
   // Batch b of them, on the stream; `fused`: as one kernel.
   unsigned batches() const { return (frames_->count() + batch_ - 1) / batch_; }
-  Expected<void> launch(unsigned b, CapsuleParts parts, bool fused, device::GpuStream& stream);
+  Expected<void> launch(unsigned b, FusedParts parts, bool fused, device::GpuStream& stream);
 
   // All batches once, and what came out against the CPU: rules by trying each, routes by rte_fib, keys by Hyperscan, as
   // far as a launch tells them (match_verify.h), though every frame is searched to its end. Of what is denied, behind a
   // fused kernel, that nothing was looked for. Answers how many keys there are.
-  Expected<std::uint64_t> verify(CapsuleParts parts, bool fused);
+  Expected<std::uint64_t> verify(FusedParts parts, bool fused);
 
   const std::string& about() const { return about_; }
 
  private:
-  CapsuleBed() = default;
+  FusedBed() = default;
   Expected<void> make_memory();
   Expected<void> make_routes();
   Expected<void> make_patterns(const BenchOptions& options);

@@ -1,5 +1,5 @@
-// sluice bench capsule: classification, routing and inspection of a batch by a kernel each and by one kernel for all
-// (function/capsule/), on the same batches in pinned host memory; and what it saves to leave denied frames unread.
+// sluice bench fused: classification, routing and inspection of a batch by a kernel each and by one kernel for all
+// (function/fused/), on the same batches in pinned host memory; and what it saves to leave denied frames unread.
 #include <rte_cycles.h>
 #include <spdlog/fmt/fmt.h>
 
@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "bench/bench.h"
-#include "bench/capsule_bed.h"
+#include "bench/fused_bed.h"
 #include "bench/csv.h"
 #include "bench/goals.h"
 #include "bench/gpu_only.h"
@@ -23,9 +23,9 @@ namespace {
 
 constexpr unsigned rounds = 3;
 
-struct CapsuleCase {
+struct FusedCase {
   std::string mix;
-  CapsuleParts parts;
+  FusedParts parts;
   unsigned denied;        // percent
   double goal_share = 0;  // of the ceiling; 0: none
   double goal_mpps = 0;
@@ -56,7 +56,7 @@ Expected<void> wait(device::Gpu& gpu, device::GpuStream& stream) {
 }
 
 // Batches one after the other, on all streams in turn, one under way on each, until the time is over; `alone`: on one.
-Expected<Outcome> run(CapsuleBed& bed, CapsuleParts parts, bool fused, double seconds, bool alone) {
+Expected<Outcome> run(FusedBed& bed, FusedParts parts, bool fused, double seconds, bool alone) {
   const unsigned streams = alone ? 1 : bed.gpu().stream_count();
   std::vector<std::uint64_t> begun(streams);
   engine::Histogram latency;
@@ -99,7 +99,7 @@ Expected<Outcome> run(CapsuleBed& bed, CapsuleParts parts, bool fused, double se
 }
 
 // Both ways in turn, so that what the machine does meanwhile meets both. ways[0]: a kernel each; ways[1]: one.
-Expected<std::vector<Way>> measure(const BenchOptions& options, CapsuleBed& bed, CapsuleParts parts) {
+Expected<std::vector<Way>> measure(const BenchOptions& options, FusedBed& bed, FusedParts parts) {
   std::vector<Outcome> full[2];
   std::vector<double> mpps[2], alone[2];
   for (unsigned round = 0; round < rounds; ++round) {
@@ -123,7 +123,7 @@ Expected<std::vector<Way>> measure(const BenchOptions& options, CapsuleBed& bed,
   return ways;
 }
 
-void report(const BenchOptions& options, const CapsuleCase& one, const CapsuleBed& bed, const Way& way, bool fused,
+void report(const BenchOptions& options, const FusedCase& one, const FusedBed& bed, const Way& way, bool fused,
             double ceiling) {
   const std::string label = one.label() + (fused                ? " one kernel"
                                            : one.kernels() == 2 ? " two kernels"
@@ -131,7 +131,7 @@ void report(const BenchOptions& options, const CapsuleCase& one, const CapsuleBe
   const double share = one.parts.inspect ? way.full.gbytes() / ceiling : 0;
   const double batch_us = way.full.seconds * 1e6 / (static_cast<double>(way.full.frames) / bed.batch());
   std::printf(
-      "RESULT capsule %-60s %7.1f Mpps (%.1f to %.1f), %.1f us a batch; p50 %.0f p99 %.0f max %.0f us, one alone "
+      "RESULT fused %-60s %7.1f Mpps (%.1f to %.1f), %.1f us a batch; p50 %.0f p99 %.0f max %.0f us, one alone "
       "%.1f us",
       label.c_str(), way.full.mpps(), way.mpps.low, way.mpps.high, batch_us, way.full.p50_us, way.full.p99_us,
       way.full.max_us, way.alone_us);
@@ -139,14 +139,14 @@ void report(const BenchOptions& options, const CapsuleCase& one, const CapsuleBe
     std::printf("; %.2f GB/s of frames = %.1f %% of the ceiling of %.1f", way.full.gbytes(), 100 * share, ceiling);
   }
   std::printf("\n");
-  append_csv(options, "capsule", label, way.full,
+  append_csv(options, "fused", label, way.full,
              {.share = share,
               .goal = fused ? one.goal_share : 0,
               .ceiling_gbytes = one.parts.inspect ? ceiling : 0,
               .setting = fmt::format("{}; alone {:.1f} us", bed.about(), way.alone_us)});
 }
 
-Expected<std::vector<Way>> run_case(const BenchOptions& options, CapsuleBed& bed, const CapsuleCase& one,
+Expected<std::vector<Way>> run_case(const BenchOptions& options, FusedBed& bed, const FusedCase& one,
                                     device::LinkCeilings& ceilings, Goals& goals) {
   auto ok = bed.load(one.mix);
   ok = ok ? bed.deny(one.denied) : ok;
@@ -175,15 +175,15 @@ Expected<std::vector<Way>> run_case(const BenchOptions& options, CapsuleBed& bed
   for (const bool fused : {false, true}) {
     report(options, one, bed, (*ways)[fused], fused, ceiling);
   }
-  const Way &each = (*ways)[0], &capsule = (*ways)[1];
-  const double saved = 100 * (1 - capsule.alone_us / each.alone_us);
-  std::printf("capsule %s: one kernel takes %.1f %% less time for a batch alone, and carries %.1f %% more\n",
-              one.label().c_str(), saved, 100 * (capsule.mpps.median / each.mpps.median - 1));
+  const Way &each = (*ways)[0], &together = (*ways)[1];
+  const double saved = 100 * (1 - together.alone_us / each.alone_us);
+  std::printf("fused %s: one kernel takes %.1f %% less time for a batch alone, and carries %.1f %% more\n",
+              one.label().c_str(), saved, 100 * (together.mpps.median / each.mpps.median - 1));
   if (one.goal_share > 0) {
-    goals.at_least(one.label() + " of the ceiling", 100 * capsule.full.gbytes() / ceiling, 100 * one.goal_share, "%");
+    goals.at_least(one.label() + " of the ceiling", 100 * together.full.gbytes() / ceiling, 100 * one.goal_share, "%");
   }
   if (one.goal_mpps > 0) {
-    goals.at_least(one.label(), capsule.full.mpps(), one.goal_mpps, "Mpps");
+    goals.at_least(one.label(), together.full.mpps(), one.goal_mpps, "Mpps");
   }
   if (one.goal_saved > 0) {
     goals.at_least(one.label() + " time saved", saved, one.goal_saved, "%");
@@ -191,8 +191,8 @@ Expected<std::vector<Way>> run_case(const BenchOptions& options, CapsuleBed& bed
   return ways;
 }
 
-std::vector<CapsuleCase> cases_of(const BenchOptions& options) {
-  constexpr CapsuleParts all{true, true}, no_acl{false, true}, no_inspect{true, false};
+std::vector<FusedCase> cases_of(const BenchOptions& options) {
+  constexpr FusedParts all{true, true}, no_acl{false, true}, no_inspect{true, false};
   if (!options.mix.empty()) {
     return {{options.mix, all, 0}, {options.mix, all, 30}, {options.mix, no_acl, 0}, {options.mix, no_inspect, 0}};
   }
@@ -212,13 +212,13 @@ Expected<void> run_all(const BenchOptions& options, Goals& goals) {
   if (!ceilings) {
     return tl::unexpected(ceilings.error());
   }
-  auto bed = CapsuleBed::make(options);
+  auto bed = FusedBed::make(options);
   if (!bed) {
     return tl::unexpected(bed.error());
   }
   std::printf("%s\n", (*bed)->about().c_str());
   std::optional<double> with_acl;  // Mpps of the case before, with all parts and nothing denied
-  for (const CapsuleCase& one : cases_of(options)) {
+  for (const FusedCase& one : cases_of(options)) {
     const auto ways = run_case(options, **bed, one, *ceilings, goals);
     if (!ways) {
       return tl::unexpected(ways.error());
@@ -228,7 +228,7 @@ Expected<void> run_all(const BenchOptions& options, Goals& goals) {
       with_acl = mpps;
     }
     if (!one.parts.acl && with_acl) {
-      goals.at_most("acl's cost in the capsule, " + one.mix, 100 * (1 - *with_acl / mpps), 5, "% of the rate");
+      goals.at_most("acl's cost in the fused kernel, " + one.mix, 100 * (1 - *with_acl / mpps), 5, "% of the rate");
     }
   }
   return {};
@@ -236,8 +236,8 @@ Expected<void> run_all(const BenchOptions& options, Goals& goals) {
 
 }  // namespace
 
-int bench_capsule(const BenchOptions& options) {
-  return run_gpu_bench("capsule", CapsuleBed::memory_needed(), options,
+int bench_fused(const BenchOptions& options) {
+  return run_gpu_bench("fused", FusedBed::memory_needed(), options,
                        [&](Goals& goals) { return run_all(options, goals); });
 }
 
