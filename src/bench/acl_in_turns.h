@@ -1,8 +1,8 @@
-// The element "acl" that can be taken out of its chain, and parted from the one kernel, while its engine runs. So what it
-// costs is measured in turns of a fraction of a second, on one engine, one table and one set of frames.
+// The element "acl" that can be taken out of its chain, and parted from the one kernel, while its engine runs. So what
+// it costs is measured in turns of a fraction of a second, on one engine, one table and one set of frames.
 //
-// A batch has what was in force when its first frame came in, until it is forwarded. Without it the element does nothing,
-// and joins in with nothing. One kernel's batches must have the same parts (function/fused/fused.h), so while
+// A batch has what was in force when its first frame came in, until it is forwarded. Without it the element does
+// nothing, and joins in with nothing. One kernel's batches must have the same parts (function/fused/fused.h), so while
 // batches of two kinds are under way each element launches by itself.
 //
 // Thread-safety: set() from the control thread while lanes run. Cost: a look at a byte of the batch for each frame.

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "bench/bench.h"
-#include "bench/fused_bed.h"
 #include "bench/csv.h"
+#include "bench/fused_bed.h"
 #include "bench/goals.h"
 #include "bench/gpu_only.h"
 #include "bench/match_verify.h"

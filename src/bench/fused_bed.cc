@@ -83,10 +83,10 @@ Expected<void> FusedBed::make_routes() {
   constexpr std::uint32_t some = 1000;
   auto ok = keep(lookup::Trie::create(4, lookup::Fib::default_groups(4, route_count + frames_in_all)), trie4_);
   ok = ok ? keep(lookup::Trie::create(6, some), trie6_) : ok;
-  ok = ok ? keep(lookup::Fib::create(
-                     {.name = "fused", .max_routes4 = route_count + frames_in_all, .max_routes6 = some}),
-                 fib_)
-          : ok;
+  ok =
+      ok ? keep(lookup::Fib::create({.name = "fused", .max_routes4 = route_count + frames_in_all, .max_routes6 = some}),
+                fib_)
+         : ok;
   ok = ok ? fib_->attach(*trie4_) : ok;
   ok = ok ? fib_->attach(*trie6_) : ok;
   if (!ok) {

@@ -374,8 +374,8 @@ RigOptions chain_rig(const BenchOptions& options, const RouterTable& table, cons
   RigOptions rig = router_rig(options, table, 4, one.mode, device);
   if (turns) {
     rig.elements.push_back({"acl", [&rules, turns] {
-                            return std::make_unique<AclInTurns>(function::Acl::AclOptions{rules.acl()}, turns);
-                          }});
+                              return std::make_unique<AclInTurns>(function::Acl::AclOptions{rules.acl()}, turns);
+                            }});
   } else if (one.acl) {
     rig.elements.push_back(
         {"acl", [&rules] { return std::make_unique<function::Acl>(function::Acl::AclOptions{rules.acl()}); }});
@@ -433,10 +433,10 @@ Expected<void> verify_chain(const BenchOptions& options, const RouterTable& tabl
   if (!one.converses()) settings.rules = {rules.dropping()};
   if (one.inspect) {
     rig_options.elements.push_back({"inspect", [settings, &inspect, &compared] {
-                                    auto element = compared_inspect(settings, inspect);
-                                    compared = element->trait<engine::Metrics>();
-                                    return element;
-                                  }});
+                                      auto element = compared_inspect(settings, inspect);
+                                      compared = element->trait<engine::Metrics>();
+                                      return element;
+                                    }});
   }
   auto rig = Rig::make(rig_options);
   if (!rig) return tl::unexpected(rig.error());

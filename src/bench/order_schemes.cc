@@ -20,11 +20,10 @@ class Tickets : public OrderScheme {
   const char* name() const override { return "tickets"; }
   Expected<void> reset(unsigned room) override {
     memory_.clear();
-    auto ring =
-        engine::BatchRing::create({0, room, order_batch_frames, 0}, [this](std::size_t bytes) -> Expected<void*> {
-          memory_.push_back(std::make_unique<std::byte[]>(bytes + 64));
-          return memory_.back().get();
-        });
+    auto ring = engine::BatchRing::create({0, room, order_batch_frames}, [this](std::size_t bytes) -> Expected<void*> {
+      memory_.push_back(std::make_unique<std::byte[]>(bytes + 64));
+      return memory_.back().get();
+    });
     if (!ring) {
       return tl::unexpected(ring.error());
     }

@@ -21,7 +21,7 @@ struct RigElement {
 
 struct RigOptions {
   std::vector<RigElement> elements;
-  bool fused = true;  // the chain's work on a GPU is one kernel, where that can be
+  bool fused = true;              // the chain's work on a GPU is one kernel, where that can be
   std::string function = "echo";  // the last element
   std::string settings;           // its TOML
   std::string mix = "1408";

@@ -88,9 +88,9 @@ class FusedTest : public testing::TestWithParam<Parts> {
   void make_routes() {
     v4_ = std::move(lookup::Trie::create(4, 1000).value());
     v6_ = std::move(lookup::Trie::create(6, 8000).value());
-    fib_ = std::move(lookup::Fib::create(
-                         {.name = "fused", .max_routes4 = 500, .max_routes6 = 500, .groups4 = 500, .groups6 = 8000})
-                         .value());
+    fib_ = std::move(
+        lookup::Fib::create({.name = "fused", .max_routes4 = 500, .max_routes6 = 500, .groups4 = 500, .groups6 = 8000})
+            .value());
     ASSERT_TRUE(fib_->attach(*v4_) && fib_->attach(*v6_));
     for (std::uint32_t i = 1; i <= 200; ++i) {
       ASSERT_TRUE(fib_->add(lookup::random_overlapping_prefix(i % 2 == 0 ? 4 : 6, random_), i));
