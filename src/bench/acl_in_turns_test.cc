@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "engine/counters.h"
+#include "engine/emitter.h"
 #include "function/fused/fused.h"
 #include "function/test_batch.h"
 #include "packet/builder.h"
