@@ -19,7 +19,7 @@
 
 #include "device/gpu.h"
 #include "device/link_probe.h"
-#include "engine/function.h"
+#include "engine/element.h"
 #include "function/test_batch.h"
 #include "packet/frame_mix.h"
 
@@ -59,7 +59,7 @@ class BenchRig {
   }
 
   // Launches on `stream_count` streams, `rounds` times each; the seconds it took, or less than 0 when something failed.
-  double run(engine::Function& function, const std::string& mix, std::uint32_t count, unsigned stream_count,
+  double run(engine::Element& element, const std::string& mix, std::uint32_t count, unsigned stream_count,
              unsigned rounds) {
     const auto begin = std::chrono::steady_clock::now();
     unsigned launched[streams] = {}, done = 0;
@@ -72,7 +72,7 @@ class BenchRig {
           done += state == device::MarkState::done;
         }
         if (launched[s] < rounds && stream.pending_marks() < 2) {
-          if (!function.launch(*current_[s], stream) || !stream.mark()) return -1;
+          if (!element.launch(*current_[s], stream) || !stream.mark()) return -1;
           ++launched[s];
         }
       }
@@ -81,20 +81,20 @@ class BenchRig {
 
   // The body of a benchmark: verifies, then measures. `check`: true when batch 0 is right after one launch over it.
   template <typename Check>
-  void measure(benchmark::State& state, engine::Function& function, const std::string& mix, std::uint32_t count,
+  void measure(benchmark::State& state, engine::Element& element, const std::string& mix, std::uint32_t count,
                unsigned stream_count, double ceiling, Check&& check) {
     std::uint64_t bytes = 0;
     for (unsigned s = 0; s < stream_count; ++s) {
       current_[s] = &batch(mix, s, count);
       bytes += current_[s]->bytes;
     }
-    if (!check(*current_[0], [&] { return run(function, mix, count, 1, 1) >= 0; }))
+    if (!check(*current_[0], [&] { return run(element, mix, count, 1, 1) >= 0; }))
       return state.SkipWithError(("wrong result " + gpu_->why()).c_str());
     constexpr unsigned rounds = 16;
     double seconds = 0;
     std::uint64_t moved = 0;
     for (auto _ : state) {
-      const double took = run(function, mix, count, stream_count, rounds);
+      const double took = run(element, mix, count, stream_count, rounds);
       if (took < 0) return state.SkipWithError(gpu_->why().c_str());
       state.SetIterationTime(took);
       seconds += took;

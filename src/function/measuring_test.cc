@@ -64,9 +64,9 @@ class Measuring : public testing::TestWithParam<Case> {
     gpu_ = std::move(*gpu);
   }
 
-  void launch(engine::Function& function, engine::Batch& batch, unsigned s = 0) {
+  void launch(engine::Element& element, engine::Batch& batch, unsigned s = 0) {
     device::GpuStream& stream = gpu_->stream(s);
-    auto launched = function.launch(batch, stream);
+    auto launched = element.launch(batch, stream);
     ASSERT_TRUE(launched) << launched.error().message;
     ASSERT_TRUE(stream.mark());
     const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(10);
@@ -75,12 +75,12 @@ class Measuring : public testing::TestWithParam<Case> {
     ASSERT_EQ(state, device::MarkState::done) << gpu_->why();
   }
 
-  // Runs the function on the GPU and on the CPU over equal batches.
-  void compare(engine::Function& function, const BatchShape& shape) {
+  // Runs the element on the GPU and on the CPU over equal batches.
+  void compare(engine::Element& element, const BatchShape& shape) {
     TestBatch on_gpu(gpu_.get(), shape), on_cpu(nullptr, shape);
-    ASSERT_TRUE(function.attach(*gpu_, {1, 4, shape.count, shape.object_bytes}));
-    launch(function, on_gpu.batch());
-    function.compute(on_cpu.batch(), 0, shape.count);
+    ASSERT_TRUE(element.attach(*gpu_, {1, 4, shape.count, shape.object_bytes}));
+    launch(element, on_gpu.batch());
+    element.compute(on_cpu.batch(), {0, shape.count});
     for (std::uint32_t i = 0; i < shape.count; ++i)
       ASSERT_EQ(on_gpu.verdicts()[i], on_cpu.verdicts()[i])
           << "frame " << i << " of " << on_gpu.batch().length[i] << " bytes";
@@ -112,8 +112,8 @@ TEST_P(Measuring, echo_on_the_device_is_echo_on_the_cpu_by_every_path) {
 TEST_P(Measuring, the_cpu_does_what_the_definition_says) {
   TestBatch before(nullptr, GetParam().shape), touched(nullptr, GetParam().shape), echoed(nullptr, GetParam().shape);
   const std::uint32_t count = GetParam().shape.count;
-  Touch({0}).compute(touched.batch(), 0, count);
-  Echo({0}, 0xC3, EchoPath::automatic).compute(echoed.batch(), 0, count);
+  Touch({0}).compute(touched.batch(), {0, count});
+  Echo({0}, 0xC3, EchoPath::automatic).compute(echoed.batch(), {0, count});
   EXPECT_TRUE(std::ranges::equal(before.memory(), touched.memory()));
   std::vector<std::uint8_t> expected(before.memory().begin(), before.memory().end());
   for (std::uint32_t i = 0; i < count; ++i) {
@@ -165,11 +165,11 @@ TEST_F(MeasuringTwice, a_batch_beyond_the_plan_goes_the_direct_way) {
   const BatchShape planned{.count = 16, .size = fixed(100)}, larger{.count = 64, .size = fixed(2000)};
   Echo echo({0}, 0x5A, EchoPath::copy);
   Touch touch({0}, TouchPath::copy);
-  for (engine::Function* function : {static_cast<engine::Function*>(&echo), static_cast<engine::Function*>(&touch)}) {
-    ASSERT_TRUE(function->attach(*gpu_, {1, 4, planned.count, 128}));
+  for (engine::Element* element : {static_cast<engine::Element*>(&echo), static_cast<engine::Element*>(&touch)}) {
+    ASSERT_TRUE(element->attach(*gpu_, {1, 4, planned.count, 128}));
     TestBatch on_gpu(gpu_.get(), larger), on_cpu(nullptr, larger);
-    launch(*function, on_gpu.batch());
-    function->compute(on_cpu.batch(), 0, larger.count);
+    launch(*element, on_gpu.batch());
+    element->compute(on_cpu.batch(), {0, larger.count});
     EXPECT_TRUE(std::ranges::equal(on_gpu.memory(), on_cpu.memory()));
     EXPECT_TRUE(std::ranges::equal(on_gpu.verdicts(), on_cpu.verdicts()));
   }

@@ -41,6 +41,9 @@ class TestBatch {
     fill(random);
     batch_.frame = static_cast<std::uint64_t*>(allocate(shape.count * 8));
     batch_.length = static_cast<std::uint16_t*>(allocate(shape.count * 2));
+    verdicts_ = static_cast<std::uint32_t*>(allocate(shape.count * 4));
+    std::fill_n(verdicts_, shape.count, 0xABABABAB);
+    batch_.area[0] = reinterpret_cast<std::byte*>(verdicts_);
     rows_.resize(shape.count);
     batch_.row = rows_.data();
     batch_.capacity = batch_.count = shape.count;
@@ -57,6 +60,8 @@ class TestBatch {
   }
 
   engine::Batch& batch() { return batch_; }
+  // The area of an element with 4 bytes for each frame.
+  std::span<std::uint32_t> verdicts() { return {verdicts_, shape_.count}; }
   // All objects, frames and what is around them.
   std::span<const std::uint8_t> memory() const { return {memory_, memory_bytes_}; }
 
@@ -97,6 +102,7 @@ class TestBatch {
   BatchShape shape_;
   engine::Batch batch_;
   std::vector<engine::Row> rows_;
+  std::uint32_t* verdicts_ = nullptr;
   std::uint8_t* memory_ = nullptr;
   std::size_t memory_bytes_ = 0;
   std::vector<std::unique_ptr<void, decltype(&std::free)>> heap_;

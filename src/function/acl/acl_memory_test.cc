@@ -5,6 +5,7 @@
 #include <new>
 
 #include "function/acl/acl_trial_test.h"
+#include "function/element_trial_test.h"
 
 namespace {
 
@@ -53,15 +54,14 @@ source = "@bad"
 action = "deny"
 )";
 
-bool denies(engine::Stage& stage, const char* from) {
-  Bytes frame = PacketBuilder().ipv4(from, "192.0.2.200").udp(7, 1).payload(20).build();
-  return stage.judge_transit(0, frame.data(), static_cast<std::uint32_t>(frame.size()), 0) == acl_denied;
+bool denies(engine::Element& acl, const char* from) {
+  return judge_alone(acl, PacketBuilder().ipv4(from, "192.0.2.200").udp(7, 1).payload(20).build()) == acl_denied;
 }
 
 TEST(AclMemory, WhatIsListedIsWhatFramesAreJudgedByWhereverAChangeRunsOutOfMemory) {
-  auto stage = acl_of(bad);
-  ASSERT_TRUE(stage->prepare({}));
-  engine::NamedSets& sets = *stage->named_sets();
+  auto acl = acl_of(bad);
+  ASSERT_TRUE(acl->prepare({}));
+  engine::NamedSets& sets = *acl->trait<engine::NamedSets>();
   const std::vector<std::string> added = {"192.0.2.2"};
   bool failed = true;
   long tries = 0;
@@ -77,15 +77,15 @@ TEST(AclMemory, WhatIsListedIsWhatFramesAreJudgedByWhereverAChangeRunsOutOfMemor
     allocations_left = -1;
     const std::size_t listed = sets.list_sets("bad", 0)->front().count;
     EXPECT_EQ(listed, failed ? 1U : 2U) << "allocation " << tries;
-    EXPECT_EQ(denies(*stage, "192.0.2.2"), !failed) << "allocation " << tries;
+    EXPECT_EQ(denies(*acl, "192.0.2.2"), !failed) << "allocation " << tries;
   }
   EXPECT_GT(tries, 5);
 }
 
 TEST(AclMemory, AChangeOfNothingBuildsNothing) {
-  auto stage = acl_of(bad);
-  ASSERT_TRUE(stage->prepare({}));
-  engine::NamedSets& sets = *stage->named_sets();
+  auto acl = acl_of(bad);
+  ASSERT_TRUE(acl->prepare({}));
+  engine::NamedSets& sets = *acl->trait<engine::NamedSets>();
   std::vector<std::string> many;
   for (int i = 0; i < 10'000; ++i) {
     many.push_back("10.0." + std::to_string(i / 256) + "." + std::to_string(i % 256));

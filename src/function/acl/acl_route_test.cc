@@ -1,4 +1,4 @@
-// The stage in front of the router: what the router leaves to the kernel to forward does not pass by the rules.
+// The element in front of the router: what the router leaves to the kernel to forward does not pass by the rules.
 #include <gtest/gtest.h>
 
 #include "function/acl/acl_trial_test.h"
@@ -17,13 +17,14 @@ destination = "224.0.0.0/4"
 action = "deny"
 )";
 
-std::unique_ptr<engine::Function> before_router(const engine::PortTable& ports) {
+std::unique_ptr<engine::Pipeline> before_router(const engine::PortTable& ports) {
   Router::RouterOptions options;
   options.max_ipv4 = options.max_ipv6 = 10'000;
   options.any_mac = true;
-  std::vector<std::unique_ptr<engine::Stage>> stages;
-  stages.push_back(acl_of(rules));
-  return std::make_unique<Chain>(std::move(stages), std::make_unique<Router>(options, ports));
+  std::vector<std::unique_ptr<engine::Element>> elements;
+  elements.push_back(acl_of(rules));
+  elements.push_back(std::make_unique<Router>(options, ports));
+  return std::make_unique<engine::Pipeline>(std::move(elements));
 }
 
 // There is no twin, so that what is punted is dropped for that.

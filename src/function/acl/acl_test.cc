@@ -268,18 +268,18 @@ TEST_P(AclTest, reload_while_frames_come) {
     return last;
   };
   EXPECT_NEAR(settled(0.5), 0.5, 0.05);
-  auto changed = engine->function().reconfigure(*before_bridge(list("3")));
+  auto changed = engine->pipeline().reload(*before_bridge(list("3")));
   ASSERT_TRUE(changed) << changed.error().message;
   EXPECT_NE(changed->find("1 ACL rule is in force"), std::string::npos) << *changed;
   EXPECT_NEAR(settled(0), 0, 0.01);
-  changed = engine->function().reconfigure(*before_bridge(acl_of("[acl]\ndefault = \"deny\"\n")));
+  changed = engine->pipeline().reload(*before_bridge(acl_of("[acl]\ndefault = \"deny\"\n")));
   ASSERT_TRUE(changed) << changed.error().message;
   EXPECT_NEAR(settled(1), 1, 0.05);
 
   lookup::acl::AclRule impossible;
   impossible.flags = {1, 0};
   impossible.action.kind = lookup::acl::ActionKind::permit;
-  changed = engine->function().reconfigure(
+  changed = engine->pipeline().reload(
       *before_bridge(std::make_unique<Acl>(Acl::AclOptions{.rules = {impossible}, .deny_others = false})));
   EXPECT_FALSE(changed);
   EXPECT_NEAR(settled(1), 1, 0.05);

@@ -18,7 +18,7 @@ INSTANTIATE_TEST_SUITE_P(Devices, AclWide, testing::Values("cpu", "cuda:0"));
 
 const engine::PortTable ports({{.name = "in", .mac = {}, .peer = 1}, {.name = "out", .mac = {}, .peer = 0}});
 
-std::unique_ptr<engine::Stage> wide_acl(const std::string& text) {
+std::unique_ptr<engine::Element> wide_acl(const std::string& text) {
   return acl_of(text, ports);
 }
 

@@ -7,7 +7,7 @@
 #include <fstream>
 
 #include "base/settings.h"
-#include "engine/function.h"
+#include "engine/element.h"
 #include "engine/port_table.h"
 #include "engine/tables.h"
 
@@ -25,9 +25,9 @@ std::vector<std::string> mistakes(const std::string& text, std::vector<std::stri
   EXPECT_TRUE(file) << text;
   const engine::PortTable ports({{.name = "lan", .mac = {}}, {.name = "wan", .mac = {}, .mtu = 9000}});
   Settings section = file->section("acl");
-  const auto stage = engine::find_function("acl")->make_stage(section, ports);
-  EXPECT_TRUE(stage) << text;
-  if (stage && notes != nullptr) *notes = (*stage)->tables()->notes();
+  const auto acl = engine::find_element("acl")->make(section, ports);
+  EXPECT_TRUE(acl) << text;
+  if (acl && notes != nullptr) *notes = (*acl)->trait<engine::Tables>()->notes();
   section.finish();
   return diagnostics.lines;
 }

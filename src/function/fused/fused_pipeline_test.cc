@@ -17,47 +17,53 @@ namespace {
 const packet::Reason holds_pattern = packet::register_reason("test_pattern", "it holds a pattern");
 
 // Drops the frames that hold a pattern.
-class Patterns final : public engine::Stage {
+class Patterns final : public engine::Element, public Fusable {
  public:
   static inline std::atomic<unsigned> launched{0}, joined{0};  // batches of all of them
 
-  std::uint32_t bytes_per_frame() const override { return 4 + 4 * match::max_hits + sizeof(match::Span) + 1; }
+  engine::Shape shape() const override {
+    return {.bytes_per_frame = 4 + 4 * match::max_hits + sizeof(match::Span) + 1,
+            .payloads = engine::Payloads::read,
+            .on_device = true};
+  }
+  void* find_trait(std::string_view name) override { return engine::offer<Fusable>(name, this); }
   Expected<void> attach(device::Gpu& gpu, const engine::DevicePlan&) override {
     auto made = match::GpuMatcher::create(gpu, match::GramTable(keys_));
     if (!made) return tl::unexpected(made.error());
     matcher_ = std::move(*made);
     return {};
   }
-  void describe(const engine::Batch& batch, std::byte* area, std::uint32_t first) override {
-    const match::MatchBatch all = batch_of(batch, area);
-    for (std::uint32_t i = first; i < batch.count; ++i) {
+  void classify(engine::Batch& batch, engine::Span span) override {
+    const match::MatchBatch all = batch_of(batch);
+    for (std::uint32_t i = span.first; i < span.end(); ++i) {
       const_cast<match::Span*>(all.span)[i] = {14, batch.length[i]};
       const_cast<std::uint8_t*>(all.klass)[i] = 0;
     }
   }
-  Expected<void> launch(const engine::Batch& batch, std::byte* area, device::GpuStream& stream) override {
+  Expected<void> launch(engine::Batch& batch, device::GpuStream& stream) override {
     ++launched;
-    return matcher_->match(batch_of(batch, area), stream);
+    return matcher_->match(batch_of(batch), stream);
   }
-  bool join(const engine::Batch& batch, std::byte* area, FusedWork& work) override {
+  bool join(const engine::Batch& batch, FusedWork& work) override {
     ++joined;
-    work.match = {matcher_->view(), batch_of(batch, area)};
+    work.match = {matcher_->view(), batch_of(batch)};
     return true;
   }
-  void compute(const engine::Batch& batch, std::byte* area, std::uint32_t first, std::uint32_t count) override {
-    for (std::uint32_t i = first; i < first + count; ++i) {
+  void compute(engine::Batch& batch, engine::Span span) override {
+    for (std::uint32_t i = span.first; i < span.end(); ++i) {
       const std::string payload(reinterpret_cast<const char*>(batch.frame[i]) + 14, batch.length[i] - 14U);
-      batch_of(batch, area).found[i] = static_cast<std::uint32_t>(match::test::keys_in(keys_, payload, 0).size());
+      batch_of(batch).found[i] = static_cast<std::uint32_t>(match::test::keys_in(keys_, payload, 0).size());
     }
   }
-  void stand_in(const engine::Batch&, std::byte*) override {}
-  packet::Reason judge(const engine::Batch& batch, std::byte* area, std::uint32_t i, std::uint64_t) override {
-    return batch_of(batch, area).found[i] != 0 ? holds_pattern : packet::no_reason;
+  void apply(engine::Batch& batch, engine::Span span, engine::Emitter&) override {
+    for (std::uint32_t i = span.first; i < span.end(); ++i) {
+      if (batch.is_live(i) && batch_of(batch).found[i] != 0) batch.drop(i, holds_pattern);
+    }
   }
 
  private:
-  static match::MatchBatch batch_of(const engine::Batch& batch, std::byte* area) {
-    auto* const found = reinterpret_cast<std::uint32_t*>(area);
+  match::MatchBatch batch_of(const engine::Batch& batch) const {
+    auto* const found = reinterpret_cast<std::uint32_t*>(area(batch));
     auto* const key = found + batch.capacity;
     auto* const span = reinterpret_cast<match::Span*>(key + std::size_t{batch.capacity} * match::max_hits);
     auto* const klass = reinterpret_cast<std::uint8_t*>(span + batch.capacity);
@@ -117,7 +123,7 @@ std::vector<Bytes> frames() {
 }
 
 Made run(const std::string& device, bool fused, bool patterns_first) {
-  const auto make = [&](const engine::PortTable& ports) -> std::unique_ptr<engine::Function> {
+  const auto make = [&](const engine::PortTable& ports) -> std::unique_ptr<engine::Pipeline> {
     Router::RouterOptions options;
     options.max_ipv4 = options.max_ipv6 = 10'000;
     options.kernel = false;
@@ -130,10 +136,10 @@ Made run(const std::string& device, bool fused, bool patterns_first) {
       options.statics.neighbours.push_back(
           {1, *packet::IpAddress::parse(address), packet::MacAddress{{2, 0, 0, 0, 1, number}}});
     }
-    std::vector<std::unique_ptr<engine::Stage>> stages;
-    stages.push_back(std::make_unique<AwaitGpu>());
-    if (patterns_first) stages.push_back(std::make_unique<Patterns>());
-    stages.push_back(acl_of(R"(
+    std::vector<std::unique_ptr<engine::Element>> elements;
+    elements.push_back(std::make_unique<AwaitGpu>());
+    if (patterns_first) elements.push_back(std::make_unique<Patterns>());
+    elements.push_back(acl_of(R"(
 [[acl.rule]]
 protocol = "tcp"
 destination_port = "22"
@@ -146,8 +152,9 @@ mark = 10
 destination = "2001:db8:2::2"
 action = "permit"
 )"));
-    if (!patterns_first) stages.push_back(std::make_unique<Patterns>());
-    return std::make_unique<Chain>(std::move(stages), std::make_unique<Router>(options, ports), fused);
+    if (!patterns_first) elements.push_back(std::make_unique<Patterns>());
+    elements.push_back(std::make_unique<Router>(options, ports));
+    return std::make_unique<engine::Pipeline>(std::move(elements), fused);
   };
   const Outcome outcome = AclTrial(device).run(frames(), make);
   Made made{outcome.sent, {}, outcome.counted};

@@ -571,7 +571,9 @@ TEST_F(InspectPlan, keys_told_for_the_classes_of_other_rules_are_not_used) {
   const auto change = inspect.reload(*fresh);
   ASSERT_TRUE(change) << change.error().message;
   change->commit();
-  inspect.idle(0, rte_rdtsc());                   // the lane takes them
+  engine::LaneCounters counters;
+  engine::Emitter emitter({}, 0, counters, nullptr);
+  inspect.idle(0, rte_rdtsc(), emitter);          // the lane takes them
   for (unsigned step = 0; step < 1000; ++step) {  // more than the table takes
     ASSERT_TRUE(inspect.begin_cycle(0, stream));
     wait();

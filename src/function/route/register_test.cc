@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/settings.h"
-#include "engine/function.h"
+#include "engine/element.h"
 #include "engine/port_table.h"
 
 namespace sluice::function {
@@ -15,7 +15,7 @@ std::vector<std::string> mistakes(const std::string& text) {
   EXPECT_TRUE(file) << text;
   const engine::PortTable ports({{.name = "lan", .mac = {}}, {.name = "wan", .mac = {}}});
   Settings section = file->section("route");
-  EXPECT_TRUE(engine::find_function("route")->make(section, ports)) << text;
+  EXPECT_TRUE(engine::find_element("route")->make(section, ports)) << text;
   return diagnostics.lines;
 }
 

@@ -115,12 +115,12 @@ TEST(Router, AFreedIdIsUsedAgainInEveryModeOfTheEngine) {
     Router::RouterOptions router_options;
     router_options.max_ipv4 = router_options.max_ipv6 = 10000;
     auto engine = engine::Engine::create(
-        options, [&](const engine::PortTable& ports) -> Expected<std::unique_ptr<engine::Function>> {
-          return std::make_unique<Router>(router_options, ports);
+        options, [&](const engine::PortTable& ports) -> Expected<std::unique_ptr<engine::Pipeline>> {
+          return alone(std::make_unique<Router>(router_options, ports));
         });
     ASSERT_TRUE(engine) << engine.error().message;
     (*engine)->start();
-    auto& router = static_cast<Router&>((*engine)->function());
+    auto& router = static_cast<Router&>(*(*engine)->pipeline().elements().front());
     const packet::IpPrefix prefix = *packet::IpPrefix::parse("203.0.113.0/24");
     const auto id_through = [&](const std::string& gateway) {
       const Route route{prefix, RouteKind::unicast, {{0, *packet::IpAddress::parse(gateway), 1}}};
@@ -208,8 +208,8 @@ class Running : public testing::TestWithParam<std::string> {
     router_options.max_ipv4 = router_options.max_ipv6 = 10000;
     router_options.any_mac = true;
     auto engine = engine::Engine::create(
-        options, [&](const engine::PortTable& ports) -> Expected<std::unique_ptr<engine::Function>> {
-          return std::make_unique<Router>(router_options, ports);
+        options, [&](const engine::PortTable& ports) -> Expected<std::unique_ptr<engine::Pipeline>> {
+          return alone(std::make_unique<Router>(router_options, ports));
         });
     ASSERT_TRUE(engine) << engine.error().message;
     engine_ = std::move(*engine);
@@ -217,7 +217,7 @@ class Running : public testing::TestWithParam<std::string> {
     for (const char* address : {"10.2.0.2", "10.2.0.3", "10.2.0.4"}) neighbour(table(), address, next_mac);
     send_by("10.2.0.2", "10.2.0.3");
   }
-  RouteTable& table() { return static_cast<Router&>(engine_->function()).table(); }
+  RouteTable& table() { return engine_->pipeline().first<Routing>()->table(); }
   void send_by(const char* a, const char* b) {
     Route route;
     route.prefix = *packet::IpPrefix::parse("0.0.0.0/0");

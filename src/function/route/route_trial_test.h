@@ -96,6 +96,13 @@ inline std::uint64_t drops_named(const engine::EngineStats& stats, const std::st
   return 0;
 }
 
+// A pipeline of this element.
+inline std::unique_ptr<engine::Pipeline> alone(std::unique_ptr<engine::Element> element) {
+  std::vector<std::unique_ptr<engine::Element>> elements;
+  elements.push_back(std::move(element));
+  return std::make_unique<engine::Pipeline>(std::move(elements));
+}
+
 // Sends `frames` through a router of two ports, "in" and "out", and returns what left by "out" and came back.
 inline Result route(const std::vector<Bytes>& frames, const std::string& device,
                     const std::function<void(RouteTable&)>& fill_table, bool any_mac = true) {
@@ -105,11 +112,11 @@ inline Result route(const std::vector<Bytes>& frames, const std::string& device,
   router_options.max_ipv6 = 10000;
   router_options.any_mac = any_mac;
   auto engine = trial.make(
-      frames, [&](const engine::PortTable& ports) { return std::make_unique<Router>(router_options, ports); });
+      frames, [&](const engine::PortTable& ports) { return alone(std::make_unique<Router>(router_options, ports)); });
   if (!engine) {
     return {};
   }
-  fill_table(static_cast<Router&>(engine->function()).table());
+  fill_table(engine->pipeline().first<Routing>()->table());
   Result result;
   result.stats = CaptureTrial::run(*engine, frames.size());
   engine.reset();  // closes the captures

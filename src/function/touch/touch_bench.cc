@@ -8,10 +8,11 @@ namespace sluice::function {
 namespace {
 
 bool check(engine::Batch& batch, const std::function<bool()>& launch) {
-  std::fill_n(batch.verdict, batch.count, 0xABABABABu);
+  auto* const verdict = reinterpret_cast<std::uint32_t*>(batch.area[0]);
+  std::fill_n(verdict, batch.count, 0xABABABABu);
   if (!launch()) return false;
   for (std::uint32_t i = 0; i < batch.count; ++i)
-    if (batch.verdict[i] != device::sum_bytes(reinterpret_cast<const std::uint8_t*>(batch.frame[i]), batch.length[i]))
+    if (verdict[i] != device::sum_bytes(reinterpret_cast<const std::uint8_t*>(batch.frame[i]), batch.length[i]))
       return false;
   return true;
 }
