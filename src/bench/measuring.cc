@@ -45,7 +45,7 @@ void judge(Goals& goals, const Case& one, const std::string& label, const Outcom
   goals.at_most(label + ": not let in", static_cast<double>(held.not_let_in()), 0, "frames");
 }
 
-// Of the ceilings, the one that the function is measured against.
+// Of the ceilings, the one that the element is measured against.
 double ceiling_of(const std::string& function, const device::LinkCeilings& ceilings) {
   return function == "echo" ? ceilings.large.both : ceilings.large.up;
 }

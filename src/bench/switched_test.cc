@@ -40,7 +40,7 @@ class SwitchedTest : public testing::Test {
     switched_->use_port(rig_->engine().port(0));
   }
 
-  // A turn of the loop with a turn of the function before and after it.
+  // A turn of the loop with a turn of the element before and after it.
   void turn() {
     rig_->measure(0.02, 0.02);
     const std::uint64_t before = switched_->loops().frames;
@@ -67,7 +67,7 @@ TEST_F(SwitchedTest, TheLoopRewritesEveryFrameAndGivesThemBack) {
   EXPECT_GE(loops.touched, 2 * (frames - 64));
   const auto finished = rig_->finish();
   EXPECT_TRUE(finished) << finished.error().message;
-  // What the function got back is addressed to its port again.
+  // What the element got back is addressed to its port again.
   rte_mbuf* burst[64];
   ASSERT_NE(rig_->replay().rx_burst(0, burst, 64), 0);
   const packet::MacAddress mac = rig_->replay().mac();

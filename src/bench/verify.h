@@ -21,7 +21,7 @@ Expected<void> run_until(Rig& rig, const std::atomic<std::uint64_t>& seen, std::
 // `frames` frames that the device in question handled.
 Expected<std::uint64_t> verify_echo(const RigOptions& options, std::uint8_t key, std::uint64_t frames);
 
-// Any function whose compute() leaves the frame alone (touch, route): each verdict of the device equals what the CPU
+// Any element whose compute() leaves the frame alone (touch, route): each verdict of the device equals what the CPU
 // computes.
 Expected<std::uint64_t> verify_verdicts(RigOptions options, std::uint64_t frames);
 
