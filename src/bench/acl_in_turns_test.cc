@@ -8,6 +8,7 @@
 
 #include "engine/counters.h"
 #include "engine/emitter.h"
+#include "engine/options.h"
 #include "function/fused/fused.h"
 #include "function/test_batch.h"
 #include "packet/builder.h"
@@ -15,7 +16,7 @@
 namespace sluice::cli::bench {
 namespace {
 
-constexpr std::uint32_t frames = 32;
+constexpr std::uint32_t frames = engine::batch_range.least;
 
 class AclInTurnsTest : public testing::Test {
  protected:
