@@ -267,7 +267,7 @@ TEST_P(InspectElement, rejects_to_the_ends_that_the_rule_names) {
     EXPECT_EQ(outcome.stats.answers[inspect_rejected], one.back.size() + one.onward.size()) << one.action;
     EXPECT_EQ(outcome.stats.drops[inspect_rejected], 0U) << one.action;
     EXPECT_EQ(outcome.stats.drops[inspect_dropped], 1U) << one.action << ", the rest of the flow";
-    EXPECT_EQ(outcome.stats.total.injected, one.back.size() + one.onward.size() - 1) << one.action;
+    EXPECT_EQ(outcome.stats.total.emitted, one.back.size() + one.onward.size() - 1) << one.action;
     EXPECT_EQ(outcome.figures["inspect_untold"], 0U);
   }
 }
@@ -294,7 +294,7 @@ TEST_P(InspectElement, where_nothing_is_forwarded_both_ends_are_told_out_of_the_
     elements.push_back(std::make_unique<Passive>());
     return std::make_unique<engine::Pipeline>(std::move(elements));
   });
-  EXPECT_EQ(resets_in(outcome.back), (std::vector<Reset>{{"10.0.0.1", 5001}, {"10.0.0.2", 1001}}));
+  EXPECT_EQ(resets_in(outcome.back), (std::vector<Reset>{{"10.0.0.2", 1001}, {"10.0.0.1", 5001}}));
   EXPECT_THAT(outcome.sent, IsEmpty());
   EXPECT_EQ(outcome.stats.answers[inspect_rejected], 2U);
 }
