@@ -33,7 +33,7 @@ class Emitter {
  public:
   static constexpr unsigned tx_burst_size = 64;
 
-  // `tap`, `lane`: as of Burst.
+  // `tap`: null: nobody ever looks at frames; `lane`: the lane's index, for it.
   Emitter(std::vector<port::Port*> ports, std::uint16_t tx_queue, LaneCounters& counters, const HostPort* host_ports,
           FrameTap* tap = nullptr, std::uint32_t lane = 0);
 
