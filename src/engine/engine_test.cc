@@ -85,27 +85,12 @@ TEST(Engine, FramesInSeveralPiecesAreJoinedOrDropped) {
 }
 
 TEST(Engine, ASeparateForwarderKeepsOrderOnEveryDevice) {
-  // The EAL has pinned this thread to one core.
-  cpu_set_t pinned;
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  sched_getaffinity(0, sizeof pinned, &pinned);
-  for (long core = 0; core < sysconf(_SC_NPROCESSORS_ONLN); ++core) {
-    CPU_SET(core, &set);
-  }
-  ASSERT_EQ(sched_setaffinity(0, sizeof set, &set), 0);
-  sched_getaffinity(0, sizeof set, &set);
-  if (CPU_COUNT(&set) < 2) {
-    GTEST_SKIP() << "one core";
-  }
+  const AllCores cores;
+  if (cores.count() < 2) GTEST_SKIP() << "one core";
   for (const bool on_gpu : {false, true}) {
     Options options = replay_options(on_gpu ? "cuda:0" : "cpu");
     options.poll = Poll::adaptive;
-    for (int core = 0; options.forwarder_cores.empty(); ++core) {
-      if (CPU_ISSET(core, &set)) {
-        options.forwarder_cores.push_back(core);
-      }
-    }
+    options.forwarder_cores = {cores.first()};
     Trial run{make_engine(options, on_gpu ? std::make_unique<JitterGpu>(4) : nullptr)};
     ASSERT_TRUE(run.engine);
     watch_order(run, 1);
@@ -117,7 +102,6 @@ TEST(Engine, ASeparateForwarderKeepsOrderOnEveryDevice) {
     EXPECT_EQ(run.out_of_order, 0U);
     EXPECT_EQ(peer_of(*run.engine).wrong_answers.load(), 0U);
   }
-  sched_setaffinity(0, sizeof pinned, &pinned);
 }
 
 TEST(Engine, OtherThreadsKeepOffTheCoresOfLanesWhileItRuns) {

@@ -157,6 +157,37 @@ TEST(EnginePasses, AFailingGpuCostsNoFrame) {
   expect_all_sent(run);
 }
 
+// What one thread collects another one takes through both passes.
+TEST(EnginePasses, ForwardersTakeFramesThroughThem) {
+  const AllCores cores;
+  if (cores.count() < 2) GTEST_SKIP() << "one core";
+  for (const bool on_gpu : {false, true}) {
+    SCOPED_TRACE(on_gpu ? "GPU" : "CPU");
+    Options options = replay_options(on_gpu ? "cuda:0" : "cpu");
+    options.poll = Poll::adaptive;
+    options.forwarder_cores = {cores.first()};
+    Trial run{engine_of(2, options, 1)};
+    ASSERT_TRUE(run.engine);
+    watch_order(run, 1);
+    run_for(*run.engine, std::chrono::milliseconds(200));
+    expect_all_sent(run);
+  }
+}
+
+TEST(EngineDevices, TwoTakeBatchesOfSeveralPasses) {
+  std::vector<JitterGpu*> gpus;
+  Trial run{engine_of(3, replay_options("cuda:0,cuda:1"), 2, &gpus)};
+  ASSERT_TRUE(run.engine);
+  watch_order(run, 1);
+  run.engine->start();
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  gpus[0]->lose("for a test");
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  run.engine->stop();
+  EXPECT_EQ(peer_of(*run.engine).devices_used.load(), 3U);
+  expect_all_sent(run);
+}
+
 TEST(EngineDevices, TwoTakeBatchesAndOneGoesOnWithoutTheOther) {
   std::vector<JitterGpu*> gpus;
   Trial run{engine_of(1, replay_options("cuda:0,cuda:1"), 2, &gpus)};

@@ -4,11 +4,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "device/gpu.h"
+#include "engine/batch_ring.h"
+#include "engine/options.h"
 #include "engine/wrapped_element.h"
 
 namespace sluice::engine {
@@ -201,6 +204,55 @@ TEST_F(PipelineTest, TraitsAreOfTheFirstOrOfAll) {
   EXPECT_EQ(pipeline.judge_from_host(0, nullptr, 0), packet::no_reason);
   c.judges = Recorder::measured;
   EXPECT_EQ(pipeline.judge_from_host(0, nullptr, 0), Recorder::measured);
+}
+
+// What a device may have half done is told to those who need to know, of the pass alone.
+TEST_F(PipelineTest, ALostBatchIsToldToItsPass) {
+  class Recovering : public Element, public Recovery {
+   public:
+    explicit Recovering(Payloads payloads) : payloads_(payloads) {}
+    Shape shape() const override { return {.payloads = payloads_, .on_device = true}; }
+    void* find_trait(std::string_view name) override { return offer<Recovery>(name, this); }
+    void apply(Batch&, Span, Emitter&) override {}
+    void lost(Batch&) override { ++times; }
+    int times = 0;
+
+   private:
+    Payloads payloads_;
+  };
+  Recovering* all[2];
+  for (unsigned i = 0; i < 2; ++i) {
+    auto element = std::make_unique<Recovering>(i == 0 ? Payloads::changed : Payloads::read);
+    all[i] = element.get();
+    elements_.push_back(std::move(element));
+  }
+  Pipeline& pipeline = made();
+  ASSERT_EQ(pipeline.passes(), 2U);
+  pipeline.lost(batch(3, 1));
+  EXPECT_EQ(all[0]->times, 0);
+  EXPECT_EQ(all[1]->times, 1);
+}
+
+TEST_F(PipelineTest, TheSmallestBatchHasRoomForEveryArea) {
+  std::vector<std::unique_ptr<void, decltype(&std::free)>> memory;
+  const std::vector<std::uint32_t> bytes = {3, 0, 5, 1};
+  const auto ring = BatchRing::create({0, 2, static_cast<std::uint32_t>(batch_range.least), bytes, 0},
+                                      [&](std::size_t size) -> Expected<void*> {
+                                        memory.emplace_back(std::aligned_alloc(64, size), &std::free);
+                                        return memory.back().get();
+                                      });
+  ASSERT_TRUE(ring) << ring.error().message;
+  const Batch& one = *(*ring)->open();
+  std::vector<std::pair<std::uintptr_t, std::size_t>> areas;
+  for (std::size_t e = 0; e < bytes.size(); ++e) {
+    if (bytes[e] == 0) continue;
+    const auto begin = reinterpret_cast<std::uintptr_t>(one.area[e]);
+    EXPECT_EQ(begin % 64, 0U);
+    for (const auto& [other, size] : areas) {
+      EXPECT_TRUE(begin >= other + size || begin + std::size_t{bytes[e]} * batch_range.least <= other);
+    }
+    areas.emplace_back(begin, std::size_t{bytes[e]} * batch_range.least);
+  }
 }
 
 TEST_F(PipelineTest, GroupedBatchesAreLaunchedTogether) {

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 #include <rte_cycles.h>
+#include <sched.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -192,6 +194,30 @@ class JitterGpu : public device::Gpu {
   std::vector<std::unique_ptr<Stream>> streams_;
   std::vector<void*> memory_;
   std::atomic<bool> lost_{false}, refuses_{false}, hangs_{false};
+};
+
+// This thread may run on all cores while this lives: the EAL has pinned it to one.
+class AllCores {
+ public:
+  AllCores() {
+    CPU_ZERO(&all_);
+    sched_getaffinity(0, sizeof before_, &before_);
+    for (long core = 0; core < sysconf(_SC_NPROCESSORS_ONLN); ++core) CPU_SET(core, &all_);
+    EXPECT_EQ(sched_setaffinity(0, sizeof all_, &all_), 0);
+    sched_getaffinity(0, sizeof all_, &all_);
+  }
+  ~AllCores() { sched_setaffinity(0, sizeof before_, &before_); }
+  AllCores(const AllCores&) = delete;
+  AllCores& operator=(const AllCores&) = delete;
+  int count() const { return CPU_COUNT(&all_); }
+  int first() const {
+    int core = 0;
+    while (!CPU_ISSET(core, &all_)) ++core;
+    return core;
+  }
+
+ private:
+  cpu_set_t before_, all_;
 };
 
 struct Trial {
