@@ -208,8 +208,7 @@ std::string Settings::required_text(std::string_view key) {
   return text(key, {});
 }
 
-std::string Settings::choice(std::string_view key, std::string fallback,
-                             std::span<const std::string_view> allowed) {
+std::string Settings::choice(std::string_view key, std::string fallback, std::span<const std::string_view> allowed) {
   const toml::node* value = node_->ask(key);
   if (value == nullptr) return fallback;
   const auto string = value->value_exact<std::string>();

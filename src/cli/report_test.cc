@@ -48,7 +48,8 @@ TEST(Text, TablesAlignTheirColumns) {
 TEST(StatsReport, SaysWhatCounts) {
   const std::string report = stats_report(control::sample_snapshot());
   for (const char* part :
-       {"sluice 0.1.0, route (full) on auto, up 01:02:03", "received     3000 frames, 192000 bytes",
+       {"sluice 0.1.0, route (full) on auto, up 01:02:03",
+        "received     3000 frames, 192000 bytes",
         "transmitted  2900 frames, 185600 bytes",
         "\n  tx_errors                         6  transmitted frames that the driver of port left took and failed to "
         "send\n",
@@ -56,12 +57,17 @@ TEST(StatsReport, SaysWhatCounts) {
         "3 emitted, 2 cloned, 5 consumed",
         "\n  to_host_lost                      3  punted frames of port left that its twin did not take\n",
         "\n  from_host_lost                    2  frames of the host that port left did not take\n",
-        "\n  to_host_lost                      1  punted frames of port right", "no_route", "no route matches",
-        "8  frames that port left had no room for", "p50 150 us, p90 250 us, p99 400 us, p99.9 700 us, max 1.20 ms",
+        "\n  to_host_lost                      1  punted frames of port right",
+        "no_route",
+        "no route matches",
+        "8  frames that port left had no room for",
+        "p50 150 us, p90 250 us, p99 400 us, p99.9 700 us, max 1.20 ms",
         "1.00 ms, missed by 4 of 2900 frames (3 by no more than threads were kept from running); bound 910 us "
         "(but for late cycles and overruns), cycle 300 us",
-        "lanes 5 times, 900 us together, 400 us at most", "12, 1 late, 3 overruns",
-        "cpu (8 cores) up: 30 batches, 600 frames, 20 of them rescued", "cuda:0 (NVIDIA \"H200\") down",
+        "lanes 5 times, 900 us together, 400 us at most",
+        "12, 1 late, 3 overruns",
+        "cpu (8 cores) up: 30 batches, 600 frames, 20 of them rescued",
+        "cuda:0 (NVIDIA \"H200\") down",
         "600000 IPv4, 200000 IPv6, 12 neighbours",
         "balance      counters add up: received + injected + emitted + cloned = "}) {
     EXPECT_THAT(report, HasSubstr(part));

@@ -10,10 +10,10 @@
 #include "cli/report.h"
 #include "cli/signals.h"
 #include "control/config.h"
-#include "control/pipeline_maker.h"
 #include "control/gateway.h"
 #include "control/loading.h"
 #include "control/log.h"
+#include "control/pipeline_maker.h"
 
 namespace sluice::cli {
 namespace {

@@ -18,9 +18,9 @@ TEST(GpuName, SeveralAreNamedOnceEach) {
   EXPECT_EQ(gpu_indices("cuda:0"), std::vector({0}));
   EXPECT_EQ(gpu_indices("cuda:1,cuda:0"), (std::vector{1, 0})) << "in their order";
   EXPECT_EQ(gpu_indices("cuda:0,cuda:1,cuda:12"), (std::vector{0, 1, 12}));
-  for (const char* name : {"", ",", "cpu", "auto", "cuda", "cuda:", "cuda:-1", "cuda:0,", ",cuda:0", "cuda:0,,cuda:1",
-                           "cuda:0,cuda:0", "cuda:0,cpu", "cuda:0, cuda:1", "cuda:0,1", "cuda:0;cuda:1",
-                           "cuda:0,cuda:1,cuda:00"}) {
+  for (const char* name :
+       {"", ",", "cpu", "auto", "cuda", "cuda:", "cuda:-1", "cuda:0,", ",cuda:0", "cuda:0,,cuda:1", "cuda:0,cuda:0",
+        "cuda:0,cpu", "cuda:0, cuda:1", "cuda:0,1", "cuda:0;cuda:1", "cuda:0,cuda:1,cuda:00"}) {
     EXPECT_FALSE(gpu_indices(name)) << name;
   }
 }

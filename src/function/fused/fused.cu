@@ -177,8 +177,8 @@ Expected<void> launch(std::span<const FusedWork> works, device::GpuStream& strea
     const FusedWork& work = works[b];
     if (work.parts() < 2) return make_error("a fused kernel has at least two parts");
     if (kernel_of<most>(work) != kernel) return make_error("batches of one fused kernel have the same parts");
-    flat.of[b] = {work.count, work.classify.value_or(FusedWork::Classify{}),
-                  work.route.value_or(FusedWork::Route{}), work.match.value_or(FusedWork::Match{})};
+    flat.of[b] = {work.count, work.classify.value_or(FusedWork::Classify{}), work.route.value_or(FusedWork::Route{}),
+                  work.match.value_or(FusedWork::Match{})};
   }
   const match::MatchSpread spread = spread_of(works);
   if (spread.blocks == 0) return {};  // no frames
