@@ -69,7 +69,8 @@ Option<T> number(std::string key, Number T::*member, Range range, std::string te
 
 // With a word in the place of one number, which a file does not say.
 template <class T, class Number>
-Option<T> number_or(std::string key, Number T::*member, Range range, std::string word, Number value, std::string text) {
+Option<T> number_or(std::string key, Number T::*member, Range range, const std::string& word, Number value,
+                    std::string text) {
   return {key, std::move(text),
           [=](Settings& section, T& to) {
             if (section.is(key, word)) return;

@@ -290,7 +290,8 @@ Plan Engine::lane_plan() const {
   for (std::size_t p = 0; p < ports_.size(); ++p) {
     ports.insert(ports.end(), ports_[p]->options().lane_count(), static_cast<std::uint16_t>(p));
   }
-  return {.lanes = static_cast<std::uint32_t>(ports.size()),
+  const auto lanes = static_cast<std::uint32_t>(ports.size());
+  return {.lanes = lanes,
           .threads = static_cast<std::uint32_t>(placement_.lane_cores.size()),
           .forwarders = !placement_.forwarder_cores.empty(),
           .deadline = options_.deadline,

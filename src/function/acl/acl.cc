@@ -234,7 +234,7 @@ Expected<void> Acl::attach(device::Gpu& gpu, const engine::DevicePlan& plan) {
   if (!plan.launches) return {};
   auto made = lookup::acl::GpuClassifier::create(gpu, RuleSet::without_egress(options_.rules, options_.plan));
   if (!made) return make_error("[acl] " + made.error().message);
-  devices_.push_back(std::make_unique<OnDevice>(&gpu, std::move(*made), newest_, newest_->generation));
+  devices_.emplace_back(new OnDevice{&gpu, std::move(*made), newest_, {newest_->generation}});
   return {};
 }
 

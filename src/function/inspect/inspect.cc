@@ -252,7 +252,7 @@ Expected<void> Inspect::attach(device::Gpu& gpu, const engine::DevicePlan& plan)
   if (!plan.launches) return {};
   auto matcher = match::GpuMatcher::create(gpu, newest_->gram_table());
   if (!matcher) return make_error("[inspect] " + matcher.error().message);
-  devices_.push_back(std::make_unique<OnDevice>(&gpu, std::move(*matcher), newest_->generation()));
+  devices_.emplace_back(new OnDevice{&gpu, std::move(*matcher), {newest_->generation()}});
   rules_of_table_[1] = newest_->generation();
   return {};
 }

@@ -173,7 +173,7 @@ Expected<void> Srtp::attach(device::Gpu& gpu, const engine::DevicePlan& plan) {
       {.max_packets = plan.batch_capacity, .max_packet_bytes = packet_bytes, .together = engine::most_of_one_lane});
   if (!made) return make_error("[srtp] " + made.error().message);
   most_on_device_ = room_on_device_ = packet_bytes;
-  devices_.push_back(std::make_unique<OnDevice>(std::move(*made), installs));
+  devices_.emplace_back(new OnDevice{std::move(*made), {installs}});
   return {};
 }
 
