@@ -46,6 +46,7 @@ class Recorder : public Element, public Metrics, public HostGate, public Groupin
     for (std::uint32_t i = span.first; i < span.end(); ++i) {
       live += batch.is_live(i) ? 1 : 0;
       if (drops && batch.is_live(i)) batch.drop(i, measured);
+      if (to_host && batch.is_live(i)) batch.to_host(i, measured);
     }
     if (shape_.bytes_per_frame != 0) memory = area(batch);
   }
@@ -68,7 +69,7 @@ class Recorder : public Element, public Metrics, public HostGate, public Groupin
   }
 
   static inline const packet::Reason measured = packet::register_reason("pipeline_test", "for a test");
-  bool drops = false, refuses = false, sends = true;
+  bool drops = false, to_host = false, refuses = false, sends = true;
   std::uint64_t live = 0;
   packet::Reason judges = packet::no_reason;
   std::byte* memory = nullptr;
@@ -152,6 +153,33 @@ TEST_F(PipelineTest, WhatAnElementDropsIsLiveForNoLaterOne) {
   EXPECT_EQ(first.live, 5U);
   EXPECT_EQ(last.live, 0U);
   for (const Row& row : rows_) EXPECT_EQ(row.reason, Recorder::measured);
+}
+
+// The host forwards it only if all elements let it.
+TEST_F(PipelineTest, WhatIsForTheHostIsLiveForLaterElements) {
+  for (const bool agrees : {false, true}) {
+    SCOPED_TRACE(agrees ? "another one agrees" : "nobody else says anything");
+    add("a").to_host = true;
+    Recorder& next = add("b");
+    next.to_host = agrees;
+    const Recorder& last = add("c");
+    made().classify(batch(5), {0, 5});
+    EXPECT_EQ(next.live, 5U);
+    EXPECT_EQ(last.live, 5U);
+    for (std::uint32_t i = 0; i < 5; ++i) {
+      EXPECT_EQ(rows_[i].fate, Fate::to_host);
+      EXPECT_EQ(rows_[i].reason, Recorder::measured);
+      EXPECT_FALSE(batch_.goes_on(i));
+    }
+  }
+}
+
+TEST_F(PipelineTest, ALaterElementDropsWhatIsForTheHost) {
+  add("a").to_host = true;
+  add("b").drops = true;
+  add("c").to_host = true;
+  made().classify(batch(5), {0, 5});
+  for (const Row& row : rows_) EXPECT_EQ(row.fate, Fate::dropped);
 }
 
 TEST_F(PipelineTest, APassBeginsWhereChangedPayloadsAreLookedAt) {
