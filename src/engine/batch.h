@@ -17,6 +17,7 @@
 
 #include <array>
 #include <atomic>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 
@@ -70,6 +71,7 @@ struct Row {
   std::uint16_t port = 0;
 };
 static_assert(sizeof(Row) == 4);
+inline constexpr std::uint32_t sent_row = std::bit_cast<std::uint32_t>(Row{Fate::sent, packet::no_reason, 0});
 
 inline constexpr unsigned most_elements = 16;  // of a pipeline
 
@@ -114,10 +116,8 @@ struct Batch {
     row[i].fate = Fate::to_host;
     row[i].reason = otherwise;
   }
-  void send(std::uint32_t i, std::uint16_t port) {
-    row[i].fate = Fate::sent;
-    row[i].port = port;
-  }
+  // In one store, which is read again as one word.
+  void send(std::uint32_t i, std::uint16_t port) { row[i] = std::bit_cast<Row>(sent_row | std::uint32_t{port} << 16); }
   // The frame has been made an answer, whose length is set: back out of the port that it came in by.
   void answer(std::uint32_t i, packet::Reason reason) {
     row[i].fate = Fate::answered;

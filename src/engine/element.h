@@ -154,6 +154,8 @@ class Element {
 
  protected:
   std::byte* area(const Batch& batch) const { return batch.area[slot_]; }
+  // No element is in front of it.
+  bool is_first() const { return slot_ == 0; }
 
  private:
   unsigned slot_ = 0;

@@ -43,6 +43,19 @@ Emitter::Emitter(std::vector<port::Port*> ports, std::uint16_t tx_queue, LaneCou
   made_sent_ = 0;
 }
 
+void Emitter::transmit_all(const Batch& batch, Span span) {
+  const std::uint16_t port = batch.row[span.first].port;
+  Queue& queue = queues_[port];
+  for (std::uint32_t i = span.first; i < span.end();) {
+    const std::uint32_t count = std::min(span.end() - i, tx_burst_size - queue.count);
+    std::copy_n(&batch.mbuf[i], count, &queue.frames[queue.count]);
+    std::copy_n(&batch.length[i], count, &queue.length[queue.count]);
+    queue.count += count;
+    i += count;
+    if (queue.count == tx_burst_size) flush(port);
+  }
+}
+
 [[gnu::noinline]] void Emitter::settle_rest(const Batch& batch, std::uint32_t i, Row row) {
   rte_mbuf* const frame = batch.mbuf[i];
   switch (row.fate) {

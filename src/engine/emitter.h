@@ -11,6 +11,7 @@
 #include <rte_mbuf.h>
 
 #include <cstdint>
+#include <cstring>
 #include <span>
 #include <vector>
 
@@ -40,8 +41,12 @@ class Emitter {
   // What became of these rows. A row that still goes on is dropped as `undecided`.
   void settle(const Batch& batch, Span span) {
     const bool has_made = !made_.empty();
-    if (has_made) [[unlikely]]
+    if (has_made) [[unlikely]] {
       order_made();
+    } else if (all_sent_alike(batch, span)) [[likely]] {
+      transmit_all(batch, span);
+      return;
+    }
     for (std::uint32_t i = span.first; i < span.end(); ++i) {
       const Row row = batch.row[i];
       if (row.fate == Fate::sent) [[likely]] {
@@ -151,6 +156,19 @@ class Emitter {
     std::uint16_t port;
     rte_mbuf* frame;
   };
+  // Whether all rows leave by one port.
+  static bool all_sent_alike(const Batch& batch, Span span) {
+    if (span.count == 0 || batch.row[span.first].fate != Fate::sent) return false;
+    std::uint32_t first, other = 0;
+    std::memcpy(&first, &batch.row[span.first], sizeof first);
+    for (std::uint32_t i = span.first; i < span.end(); ++i) {
+      std::uint32_t row;
+      std::memcpy(&row, &batch.row[i], sizeof row);
+      other |= row ^ first;
+    }
+    return other == 0;
+  }
+  void transmit_all(const Batch& batch, Span span);
   void settle_rest(const Batch& batch, std::uint32_t i, Row row);
   void order_made();
   void transmit_made(std::uint32_t i);

@@ -48,6 +48,21 @@ constexpr std::uint64_t group_mac_bit = 1;  // of a link address as packet::mac_
 constexpr std::string_view loading_routes = "routes";
 constexpr unsigned ahead = 8;  // frames whose headers are fetched before they are rewritten
 
+std::uint32_t destination_of(const std::uint8_t* ipv4_frame) {
+  std::uint32_t destination;
+  std::memcpy(&destination, ipv4_frame + ethernet + 16, sizeof destination);
+  return packet::be32(destination);
+}
+
+// How many keys there are then.
+std::uint32_t add_key6(const RouteArea& a, const engine::Batch& batch, std::uint32_t i, std::uint32_t next_key) {
+  std::memcpy(a.keys6[next_key], batch.data(i) + ethernet + 24, key6_bytes);
+  if (next_key == 0) std::fill_n(a.has_key6, (batch.capacity + 31) / 32, 0U);
+  a.has_key6[i / 32] |= 1U << i % 32;
+  a.argument[i] = next_key;
+  return next_key + 1;
+}
+
 // A frame for the kernel that need not be its own traffic, so that a flood of such must leave room for ARP and routing
 // protocols: unicast with a VLAN tag, IPv4 options, or hop-by-hop options.
 bool is_transit(const std::uint8_t* frame) {
@@ -274,30 +289,38 @@ bool Router::may_be_for_host(const std::uint8_t* ipv4_frame) const {
   return kind == AdjacencyKind::local || kind == AdjacencyKind::no_route;
 }
 
+// Where no element is in front classify() does it, in one go.
 void Router::admit(engine::Batch& batch, engine::Span span) {
+  if (!is_first()) admit_all<false>(batch, span);
+}
+
+template <bool described>
+void Router::admit_all(engine::Batch& batch, engine::Span span) {
   for (engine::Span part{span.first, 0}; part.first < span.end(); part = {part.end(), 0}) {
     const std::uint16_t port = batch.row[part.first].port;
     while (part.end() < span.end() && batch.row[part.end()].port == port) ++part.count;
-    admit_port(batch, part);
+    admit_port<described>(batch, part);
   }
 }
 
-void Router::admit_port(engine::Batch& batch, engine::Span span) const {
+template <bool described>
+void Router::admit_port(engine::Batch& batch, engine::Span span) {
   const IngressTable& ingress = table_->ingress();
   const std::uint16_t port_index = batch.row[span.first].port;
   if (ingress.is_plain(port_index)) [[likely]] {
-    admit_rows<false>(batch, span, nullptr);
+    admit_rows<false, described>(batch, span, nullptr);
     return;
   }
   const auto ports = ingress.read(batch.lane);
   const IngressTable::Port& port = (*ports)[port_index];
   if (port.everything) {
+    if (described) std::fill_n(area_of(batch).argument + span.first, span.count, 0U);
     give_all_to_host(batch, span);
     return;
   }
   const SourceCheck check(port, ingress.mac(port_index), any_mac_.load(std::memory_order_relaxed), *fib_, *adjacencies_,
                           batch, span);
-  admit_rows<true>(batch, span, &check);
+  admit_rows<true, described>(batch, span, &check);
 }
 
 // The kernel does with frames what is not for a router to know: nor are they looked at here.
@@ -314,8 +337,11 @@ void Router::give_all_to_host(engine::Batch& batch, engine::Span span) const {
   }
 }
 
-template <bool checks>
-void Router::admit_rows(engine::Batch& batch, engine::Span span, const SourceCheck* check) const {
+// `described`: what goes on is described for the lookup, too.
+template <bool checks, bool described>
+void Router::admit_rows(engine::Batch& batch, engine::Span span, const SourceCheck* check) {
+  const RouteArea a = area_of(batch);
+  std::uint32_t next_key = a.header->keys6;
   // The port's own address is a unicast one, so equality says that too.
   const bool any_mac = any_mac_.load(std::memory_order_relaxed);
   const std::uint64_t mac_mask = any_mac ? group_mac_bit : packet::mac_word_mask;
@@ -331,8 +357,20 @@ void Router::admit_rows(engine::Batch& batch, engine::Span span, const SourceChe
     } else {
       kind = look_closer(batch, i, checks ? check->port() : nullptr);
     }
-    if (checks && kind != FrameKind::host) check->look(batch, i, kind);
+    if (checks && kind != FrameKind::host) {
+      check->look(batch, i, kind);
+      if (!batch.goes_on(i)) kind = FrameKind::host;
+    }
+    if (!described) continue;
+    if (kind == FrameKind::ipv4) [[likely]] {
+      a.argument[i] = destination_of(data);
+    } else if (kind == FrameKind::ipv6) {
+      next_key = add_key6(a, batch, i, next_key);
+    } else {
+      a.argument[i] = 0;
+    }
   }
+  if (described) a.header->keys6 = next_key;
 }
 
 // Rows that go on are IPv4 or IPv6, as admit() has left them; an element in front may have given them another
@@ -340,6 +378,10 @@ void Router::admit_rows(engine::Batch& batch, engine::Span span, const SourceChe
 void Router::classify(engine::Batch& batch, engine::Span span) {
   const RouteArea a = area_of(batch);
   if (span.first == 0) a.header->keys6 = 0;
+  if (is_first()) {
+    admit_all<true>(batch, span);
+    return;
+  }
   std::uint32_t next_key = a.header->keys6;
   for (std::uint32_t i = span.first; i < span.end(); ++i) {
     a.argument[i] = 0;
@@ -348,14 +390,9 @@ void Router::classify(engine::Batch& batch, engine::Span span) {
     }
     const std::uint8_t* const data = batch.data(i);
     if (!is_ipv6(data)) [[likely]] {
-      std::uint32_t destination;
-      std::memcpy(&destination, data + ethernet + 16, sizeof destination);
-      a.argument[i] = packet::be32(destination);
+      a.argument[i] = destination_of(data);
     } else {
-      std::memcpy(a.keys6[next_key], data + ethernet + 24, key6_bytes);
-      if (next_key == 0) std::fill_n(a.has_key6, (batch.capacity + 31) / 32, 0U);
-      a.has_key6[i / 32] |= 1U << i % 32;
-      a.argument[i] = next_key++;
+      next_key = add_key6(a, batch, i, next_key);
     }
   }
   a.header->keys6 = next_key;

@@ -125,9 +125,12 @@ class Router : public engine::Element,
   // `port`: what the control plane says of it; null: nothing.
   packet::FrameKind look_closer(engine::Batch& batch, std::uint32_t i, const IngressTable::Port* port) const;
   // Rows of one port. `check`: of what is for the router; null, and `checks` false: nothing is checked.
-  void admit_port(engine::Batch& batch, engine::Span span) const;
-  template <bool checks>
-  void admit_rows(engine::Batch& batch, engine::Span span, const SourceCheck* check) const;
+  template <bool described>
+  void admit_all(engine::Batch& batch, engine::Span span);
+  template <bool described>
+  void admit_port(engine::Batch& batch, engine::Span span);
+  template <bool checks, bool described>
+  void admit_rows(engine::Batch& batch, engine::Span span, const SourceCheck* check);
   void give_all_to_host(engine::Batch& batch, engine::Span span) const;
   bool may_be_for_host(const std::uint8_t* ipv4_frame) const;
   std::uint16_t egress_of_transit(const std::uint8_t* frame, std::uint32_t length) const;
