@@ -43,7 +43,7 @@ void check_kind(Settings& section, const std::string& device) {
 std::string identity(const std::string& device) {
   const std::string name = port::device_name(device);
   const std::string pci = port::pci_address(device);
-  return name == "replay" ? std::string() : pci.empty() ? name : pci;
+  return name == "replay" || port::is_virtual(device) ? std::string() : pci.empty() ? name : pci;
 }
 
 // The interface that the device receives from; empty: none.
@@ -113,6 +113,7 @@ void check_device_setting(Settings& section, const std::string& device) {
   static const std::regex pci("([0-9a-fA-F]{4,8}:)?[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\\.[0-7](,.*)?");
   static const std::regex virtual_device("(net|eth)_[a-z0-9_]+(,.*)?");
   if (device.empty() && !section.has("device")) return;  // reported already
+  if (port::is_virtual(device)) return;
   if (device == "replay" || device.starts_with("replay,")) {
     const auto replay = port::ReplayOptions::parse(device);
     if (!replay) {

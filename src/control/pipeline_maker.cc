@@ -6,6 +6,7 @@
 #include "control/chain_hints.h"
 #include "control/config_sections.h"
 #include "engine/traits.h"
+#include "port/virtual_device.h"
 
 namespace sluice::control {
 
@@ -105,6 +106,8 @@ engine::PortTable described_ports(const engine::Options& options) {
     info.mtu = port.mtu;
     info.has_twin = !port.twin.empty();
     info.lanes = port.lane_count();
+    info.twin = port.twin;
+    info.is_virtual = port::is_virtual(port.device);
     info.peer = static_cast<std::uint16_t>(ports.size());
     ports.push_back(std::move(info));
   }

@@ -112,11 +112,11 @@ class Emitter {
     counters_.emitted_frames.add(1);
     transmit(made, rte_pktmbuf_pkt_len(made), port);
   }
-  // An answer to row i besides what becomes of the row; back out of the port that it came in by. `reason`: what it
-  // answers.
-  void answer_besides(std::uint32_t i, rte_mbuf* made, packet::Reason reason) {
+  // An answer to row i, which goes on, besides what becomes of the row; back out of the port that it came in by.
+  // `reason`: what it answers.
+  void answer_besides(const Batch& batch, std::uint32_t i, rte_mbuf* made, packet::Reason reason) {
     counters_.answers[reason].add(1);
-    emit(i, made, rx_port_);
+    emit(i, made, batch.row[i].port);
   }
   // Row `i`, which goes on, has been made an answer that takes the frame's way.
   void note_answer(const Batch& batch, std::uint32_t i, packet::Reason reason) {

@@ -149,7 +149,7 @@ Expected<void> Engine::open_devices(const GpuOpener& open_gpu) {
 
 Expected<void> Engine::plan() {
   const bool looks = std::any_of(ports_.begin(), ports_.end(), [](const auto& port) {
-    unsigned queue = 0;
+    unsigned queue = port->receives() ? 0 : port->options().queues;
     while (queue < port->options().queues && port->wait_fd(static_cast<std::uint16_t>(queue)) >= 0) {
       ++queue;
     }
@@ -233,7 +233,7 @@ Expected<void> Engine::open_ports() {
 PortInfo Engine::describe(std::size_t i) {
   const PortOptions& options = ports_[i]->options();
   PortInfo info{options.name,          ports_[i]->mac(),    options.mtu, static_cast<std::uint16_t>(i),
-                !options.twin.empty(), options.lane_count()};
+                !options.twin.empty(), options.lane_count(),  options.twin, port::is_virtual(options.device)};
   if (!options.peer.empty()) {
     for (std::size_t p = 0; p < ports_.size(); ++p) {
       if (ports_[p]->name() == options.peer) {

@@ -40,7 +40,7 @@ void Lane::spread_over(const std::vector<Lane*>& siblings) {
 }
 
 Lane::Wake Lane::wake() const {
-  if (parts_.shares_queue) {
+  if (parts_.shares_queue || !parts_.ports[parts_.port]->receives()) {
     return Wake::bell;
   }
   return parts_.ports[parts_.port]->wait_fd(parts_.queue) >= 0 ? Wake::descriptor : Wake::look;

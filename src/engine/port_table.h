@@ -18,6 +18,8 @@ struct PortInfo {
   std::uint16_t peer = 0;
   bool has_twin = false;
   std::uint32_t lanes = 1;
+  std::string twin = {};    // the interface that has_twin is about
+  bool is_virtual = false;  // an element makes its frames and takes them (port::is_virtual())
 };
 
 class PortTable {

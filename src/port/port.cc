@@ -130,7 +130,8 @@ Expected<void> Port::probe(const std::string& name, const MemoryOptions& memory)
 }
 
 Expected<void> Port::open_ethdev(const MemoryOptions& memory, unsigned tx_queues) {
-  const std::string name = device_name(options_.device);
+  receives_ = !is_virtual(options_.device);
+  const std::string name = receives_ ? device_name(options_.device) : virtual_device_name(options_);
   if (rte_eth_dev_get_port_by_name(name.c_str(), &id_) != 0) {
     if (auto probed = probe(name, memory); !probed) {
       return probed;
@@ -229,8 +230,9 @@ Expected<void> Port::set_up_queues(const MemoryOptions& memory, DriverLog& drive
   rte_eth_dev_adjust_nb_rx_tx_desc(id_, &rx_descriptors, &tx_descriptors);
   const int node = numa_node();
   for (unsigned q = 0; q < options_.queues; ++q) {
-    auto pool =
-        make_frame_pool("frames-" + options_.name + "-" + std::to_string(q), memory.frames, memory.frame_bytes, node);
+    constexpr unsigned never_used = 64;  // a queue must have a pool
+    auto pool = make_frame_pool("frames-" + options_.name + "-" + std::to_string(q),
+                                receives_ ? memory.frames : never_used, memory.frame_bytes, node);
     if (!pool) {
       return tl::unexpected(pool.error());
     }
@@ -252,6 +254,10 @@ Expected<void> Port::set_up_queues(const MemoryOptions& memory, DriverLog& drive
 }
 
 Expected<void> Port::take_address(const rte_eth_dev_info& info) {
+  if (!receives_) {
+    mac_ = virtual_mac(options_.name);
+    return {};
+  }
   rte_ether_addr address;
   if (rte_eth_macaddr_get(id_, &address) == 0) {
     std::memcpy(mac_.bytes.data(), address.addr_bytes, mac_.bytes.size());

@@ -77,6 +77,8 @@ class Port {
     return packet_ ? packet_->waited(queue) : 0;
   }
   // The memory replay port and net_af_packet do; of an ethdev nobody says when a frame came in.
+  // False: no frame ever comes in by it, for an element makes its frames (is_virtual()).
+  bool receives() const { return receives_; }
   bool knows_arrival() const { return replay_ || packet_; }
 
   const PortOptions& options() const { return options_; }
@@ -140,6 +142,7 @@ class Port {
   std::vector<std::string> notes_;
   bool probed_ = false;
   bool started_ = false;
+  bool receives_ = true;
   std::vector<FramePool> pools_;
   std::vector<int> wait_fds_;  // by receive queue; the driver's
   std::unique_ptr<ReplayPort> replay_;

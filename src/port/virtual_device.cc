@@ -14,6 +14,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <random>
 
 #include "base/capability.h"
 #include "port/device_arguments.h"
@@ -138,7 +139,7 @@ Expected<void> xdp_sizes(const PortOptions& port, const MemoryOptions& memory) {
 
 // Those that take any frame, and have sizes of their own.
 bool has_no_mtu(const std::string& device) {
-  return device_name(device) == "replay" || is_driver(device, "net_pcap") || is_driver(device, "net_ring") ||
+  return device_name(device) == "replay" || is_virtual(device) || is_driver(device, "net_pcap") || is_driver(device, "net_ring") ||
          is_driver(device, "net_null");
 }
 
@@ -216,6 +217,10 @@ bool is_driver(const std::string& device, const std::string& driver) {
   return name.starts_with(driver) && name.find_first_not_of("0123456789", driver.size()) == std::string::npos;
 }
 
+bool is_virtual(const std::string& device) {
+  return device == "vxlan";
+}
+
 std::string device_argument(const std::string& device, const std::string& key) {
   const std::string start = "," + key + "=";
   const std::size_t at = device.find(start);
@@ -224,6 +229,21 @@ std::string device_argument(const std::string& device, const std::string& key) {
   }
   const std::size_t begin = at + start.size();
   return device.substr(begin, device.find(',', begin) - begin);
+}
+
+std::string virtual_device_name(const PortOptions& port) {
+  return "net_null_" + port.name;
+}
+
+packet::MacAddress virtual_mac(const std::string& name) {
+  std::string machine;
+  std::uint64_t hash = 0xcbf29ce484222325;  // FNV-1a
+  if (!(std::ifstream("/etc/machine-id") >> machine)) hash ^= std::random_device()();
+  for (const char c : machine + name) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+  packet::MacAddress mac;
+  std::memcpy(mac.bytes.data(), &hash, mac.bytes.size());
+  mac.bytes[0] = static_cast<std::uint8_t>((mac.bytes[0] & 0xfc) | 0x02);  // of one station, locally administered
+  return mac;
 }
 
 std::string live_interface(const std::string& device) {
@@ -267,7 +287,7 @@ void replace_argument(std::string& device, const std::string& argument, const st
 }  // namespace
 
 std::string complete_arguments(const PortOptions& port, const MemoryOptions& memory) {
-  std::string device = port.device;
+  std::string device = is_virtual(port.device) ? virtual_device_name(port) + ",no-rx=1" : port.device;
   const auto add = [&](const char* key, unsigned value) {
     if (!has_argument(device, key)) {
       device.append(",").append(key).append("=").append(std::to_string(value));

@@ -17,8 +17,18 @@ std::string device_name(const std::string& device);
 // Whether `device` ("net_tap0,iface=x") is one of `driver` ("net_tap").
 bool is_driver(const std::string& device, const std::string& driver);
 
+// Whether nothing is under the port but an element, which has the device's name: it makes the port's frames out of
+// others' and takes those that leave by it (a tunnel). DPDK's device is a net_null that nothing is received from.
+bool is_virtual(const std::string& device);
+
 // The value of `key` in "net_x0,a=1,key=value", or empty.
 std::string device_argument(const std::string& device, const std::string& key);
+
+// What DPDK knows a virtual port by, which no device of a configuration is called.
+std::string virtual_device_name(const PortOptions& port);
+// Its link address: of the machine's id and the port's name, as systemd makes those of interfaces, so that it is the
+// same after a restart; of a machine without an id a random one.
+packet::MacAddress virtual_mac(const std::string& name);
 
 // All values of `key`, for those that may be given more than once.
 std::vector<std::string> device_arguments(const std::string& device, const std::string& key);

@@ -38,7 +38,7 @@ bool reset_sender_besides(const engine::Batch& batch, std::uint32_t i, std::uint
     return false;
   }
   rte_pktmbuf_data_len(made) = rte_pktmbuf_pkt_len(made) = static_cast<std::uint16_t>(length);
-  out.answer_besides(i, made, reason);
+  out.answer_besides(batch, i, made, reason);
   return true;
 }
 

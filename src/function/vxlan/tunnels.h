@@ -1,0 +1,42 @@
+// What [vxlan] says: tunnels, each the other side of a port whose device is "vxlan".
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "base/error.h"
+#include "base/settings.h"
+#include "engine/port_table.h"
+#include "packet/ip_address.h"
+#include "packet/vxlan.h"
+
+namespace sluice::function {
+
+struct Tunnel {
+  std::uint16_t port = 0;  // index
+  std::uint32_t vni = 0;
+  packet::IpAddress local;
+  std::vector<packet::IpAddress> remotes;  // to all of which goes what has no known place
+  bool learning = true;
+  std::uint16_t udp_port = packet::vxlan_port;
+  std::uint8_t ttl = 64;
+  bool inherit_ttl = false;
+  std::uint8_t dscp = 0;
+  bool inherit_dscp = false;
+  packet::VxlanFront::DontFragment dont_fragment = packet::VxlanFront::DontFragment::unset;
+  bool udp_checksum = false;
+  std::map<std::uint64_t, packet::IpAddress> stations;  // by packet::mac_word(); [[vxlan.tunnel.fdb]]
+  bool operator==(const Tunnel&) const = default;
+};
+
+struct TunnelSettings {
+  std::vector<Tunnel> tunnels;
+  std::uint32_t most_learned = 0;  // stations of each tunnel
+  std::uint32_t ageing = 0;        // seconds
+};
+
+// Reports what is wrong to `settings`, with its place; what it returns then is good for nothing.
+TunnelSettings read_tunnels(Settings& settings, const engine::PortTable& ports);
+
+}  // namespace sluice::function

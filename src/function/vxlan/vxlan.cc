@@ -1,0 +1,259 @@
+#include "function/vxlan/vxlan.h"
+
+#include <rte_mbuf.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "engine/batch_edit.h"
+#include "engine/emitter.h"
+#include "engine/pipeline.h"
+#include "packet/parse.h"
+
+namespace sluice::function {
+namespace {
+
+using packet::Reason;
+
+const Reason malformed = packet::register_reason(
+    "vxlan_malformed", "a tunnel's frame whose lengths do not fit, or that names no network (VNI)");
+const Reason bad_udp_checksum = packet::register_reason(
+    "vxlan_checksum", "a tunnel's frame whose UDP checksum is wrong, or left out over IPv6 with udp_checksum = true");
+const Reason in_fragments =
+    packet::register_reason("vxlan_fragment", "a tunnel's frame in fragments: make the MTU between the ends larger");
+const Reason unknown_vni =
+    packet::register_reason("vxlan_unknown_vni", "a tunnel's frame of a network (VNI) that no [[vxlan.tunnel]] has");
+const Reason unknown_remote =
+    packet::register_reason("vxlan_unknown_remote", "a tunnel's frame from an address that is none of its remotes");
+const Reason ecn_mark = packet::register_reason(
+    "vxlan_ecn", "marked as congested in a tunnel, of a transport that could not see the mark");  // RFC 6040
+const Reason unresolved =
+    packet::register_reason("vxlan_unresolved", "no route to the tunnel's other end, or nobody answers: see the log");
+const Reason too_long = packet::register_reason(
+    "vxlan_too_long", "with its outer headers larger than the next link's MTU, or than its buffer");
+const Reason no_remote_known = packet::register_reason(
+    "vxlan_no_remote", "for an unknown station or a group, of a tunnel without `remotes`");
+
+constexpr std::uint32_t ethernet = sizeof(packet::EthernetHeader);
+
+Reason reason_of(packet::VxlanFault fault) {
+  switch (fault) {
+    case packet::VxlanFault::none:
+      return packet::no_reason;
+    case packet::VxlanFault::header_checksum:
+      return packet::bad_checksum;
+    case packet::VxlanFault::udp_checksum:
+    case packet::VxlanFault::zero_checksum:
+      return bad_udp_checksum;
+    case packet::VxlanFault::length:
+    case packet::VxlanFault::no_vni:
+      return malformed;
+  }
+  return malformed;
+}
+
+}  // namespace
+
+Vxlan::Vxlan(TunnelSettings settings, const engine::PortTable& ports) : ports_(ports), read_(std::move(settings)) {}
+
+Expected<void> Vxlan::prepare(const engine::Plan& plan) {
+  in_ = std::vector<In>(plan.lanes);
+  out_ = std::vector<Out>(plan.lanes);
+  is_routed_ = plan.pipeline == nullptr || plan.pipeline->all<engine::Ingress>().size() > 1;
+  control_ = std::make_unique<VxlanControl>(read_, ports_);
+  return control_->start(std::size_t{2} * plan.lanes);
+}
+
+bool Vxlan::is_ours(const VxlanView& view, const engine::Batch& batch, std::uint32_t i,
+                    packet::VxlanView& outer) const {
+  return packet::find_vxlan(batch.data(i), batch.length[i], outer) && view.ends_here(outer) &&
+         packet::mac_word(batch.data(i)) == view.source_macs[batch.row[i].port];
+}
+
+void Vxlan::admit(engine::Batch& batch, engine::Span span) {
+  const VxlanView& view = control_->view(in_reader(batch.lane));
+  In& in = in_[batch.lane];
+  for (std::uint32_t i = span.first; i < span.end(); ++i) {
+    if (!batch.goes_on(i)) continue;
+    packet::VxlanView outer;
+    if (is_ours(view, batch, i, outer)) {
+      take_out(batch, i, view, in);
+      continue;
+    }
+    // A port that is no end of a wire is one of tunnels alone: the rest on it is between its link and the host.
+    const std::uint16_t port = batch.row[i].port;
+    if (!is_routed_ && ports_.peer(port) == port) batch.punt(i);
+  }
+  control_->release(in_reader(batch.lane));
+}
+
+void Vxlan::take_out(engine::Batch& batch, std::uint32_t i, const VxlanView& view, In& in) {
+  packet::VxlanView outer;
+  packet::find_vxlan(batch.data(i), batch.length[i], outer);
+  if (outer.fragment) return batch.drop(i, in_fragments);
+  const auto fault = packet::check_vxlan(batch.data(i), batch.length[i], true, outer);
+  if (fault != packet::VxlanFault::none) return batch.drop(i, reason_of(fault));
+  const TunnelView* const tunnel = view.tunnel_for(outer);
+  if (tunnel == nullptr) return batch.drop(i, unknown_vni);
+  const auto& udp = packet::header_at<packet::UdpHeader>(batch.data(i), outer.udp);
+  if (udp.checksum == 0 && outer.family == 6 && tunnel->tunnel().udp_checksum) return batch.drop(i, bad_udp_checksum);
+  const Remote* const remote = tunnel->by_address(outer.source);
+  if (remote == nullptr) return batch.drop(i, unknown_remote);
+  std::uint8_t* const inner = engine::shrink_front(batch, i, outer.inner);
+  engine::set_length(batch, i, outer.inner_length);  // without what fills the outer frame up
+  batch.row[i].port = tunnel->tunnel().port;
+  const packet::InnerIp ip = packet::inner_ip(inner, outer.inner_length);
+  if (ip.offset != 0) {
+    const auto before = static_cast<packet::Ecn>(ip.tos & 3);
+    const auto ecn = packet::ecn_unwrapped(before, static_cast<packet::Ecn>(outer.tos & 3));
+    if (!ecn) return batch.drop(i, ecn_mark);
+    if (*ecn != before) packet::set_ecn(inner, ip, *ecn);
+  }
+  if (tunnel->tunnel().learning) learn(*tunnel, *remote, inner, in);
+  in.frames.add(1);
+  in.bytes.add(outer.inner_length);
+}
+
+void Vxlan::learn(const TunnelView& tunnel, const Remote& remote, const std::uint8_t* inner, In& in) {
+  const std::uint64_t mac = packet::mac_word(inner + 6);
+  constexpr std::uint64_t group = 1;
+  if ((mac & group) != 0 || mac == 0 || tunnel.by_station(mac) != nullptr) return;
+  const Fdb::Learned learned = control_->fdb(tunnel.tunnel().port).learn(mac, remote.id, control_->now());
+  if (learned == Fdb::Learned::full) in.fdb_full.add(1);
+  if (learned == Fdb::Learned::moved) in.moved.add(1);
+}
+
+namespace {
+
+// Of a frame that is to go to `remote`; no_reason: it can.
+Reason why_not(const Remote& remote, const rte_mbuf& frame) {
+  if (!remote.resolved) return unresolved;
+  const bool fits = rte_pktmbuf_pkt_len(&frame) <= remote.most && rte_pktmbuf_headroom(&frame) >= remote.front.bytes();
+  return fits ? packet::no_reason : too_long;
+}
+
+struct Inner {
+  std::uint8_t* frame;
+  std::uint32_t length;
+  packet::InnerIp ip;
+  std::uint16_t source_port;
+
+  explicit Inner(rte_mbuf& buffer)
+      : frame(rte_pktmbuf_mtod(&buffer, std::uint8_t*)),
+        length(rte_pktmbuf_pkt_len(&buffer)),
+        ip(packet::inner_ip(frame, length)),
+        source_port(packet::vxlan_source_port(frame, length)) {}
+};
+
+// Puts the headers on; the frame is in one piece and has the room.
+void wrap(rte_mbuf& buffer, const Inner& inner, const Remote& remote, std::uint16_t ip_id) {
+  rte_pktmbuf_prepend(&buffer, static_cast<std::uint16_t>(remote.front.bytes()));
+  remote.front.write(inner.frame, inner.length, inner.ip, inner.source_port, ip_id);
+}
+
+}  // namespace
+
+unsigned Vxlan::leave(std::uint32_t lane, std::uint16_t port, rte_mbuf** frames, unsigned count,
+                      engine::Emitter& out) {
+  Out& state = out_[lane];
+  const bool outermost = state.view == nullptr;
+  if (outermost) state.view = &control_->view(out_reader(lane));
+  const TunnelView& tunnel = state.view->tunnels[state.view->of_port[port]];
+  for (unsigned i = 0; i < count; ++i) put_in(tunnel, frames[i], state, out);
+  if (outermost) {
+    state.view = nullptr;
+    control_->release(out_reader(lane));
+  }
+  return 0;
+}
+
+void Vxlan::put_in(const TunnelView& tunnel, rte_mbuf* frame, Out& state, engine::Emitter& out) {
+  if (rte_pktmbuf_pkt_len(frame) < ethernet) return out.drop(frame, packet::frame_too_short);
+  const auto* const data = rte_pktmbuf_mtod(frame, const std::uint8_t*);
+  if ((data[0] & 1) != 0) return flood(tunnel, frame, state, out);
+  const std::uint64_t mac = packet::mac_word(data);
+  const Remote* remote = tunnel.by_station(mac);
+  if (remote == nullptr) remote = tunnel.by_id(control_->fdb(tunnel.tunnel().port).find(mac));
+  if (remote == nullptr) return flood(tunnel, frame, state, out);
+  if (const Reason reason = why_not(*remote, *frame); reason != packet::no_reason) return out.drop(frame, reason);
+  const Inner inner(*frame);
+  wrap(*frame, inner, *remote, state.ip_id++);
+  state.frames.add(1);
+  state.bytes.add(inner.length);
+  out.transmit(frame, rte_pktmbuf_pkt_len(frame), remote->port);
+}
+
+// The frame itself goes to the last of the remotes that can have it.
+void Vxlan::flood(const TunnelView& tunnel, rte_mbuf* frame, Out& state, engine::Emitter& out) {
+  Reason reason = no_remote_known;
+  const Remote* last = nullptr;
+  unsigned lost = 0;
+  const Inner inner(*frame);
+  const auto put_on = [&](const Remote& remote) {
+    wrap(*frame, inner, remote, state.ip_id++);
+    state.frames.add(1);
+    state.bytes.add(inner.length);
+    state.flooded.add(1);
+  };
+  for (const Remote& remote : tunnel.flooded()) {
+    if (const Reason why = why_not(remote, *frame); why != packet::no_reason) {
+      reason = why;
+      ++lost;
+      continue;
+    }
+    if (last != nullptr) {
+      put_on(*last);
+      if (!out.clone(frame, last->port)) state.copies_lost.add(1);
+      rte_pktmbuf_adj(frame, static_cast<std::uint16_t>(last->front.bytes()));
+    }
+    last = &remote;
+  }
+  if (last == nullptr) return out.drop(frame, reason);
+  state.copies_lost.add(lost);
+  put_on(*last);
+  out.transmit(frame, rte_pktmbuf_pkt_len(frame), last->port);
+}
+
+Expected<engine::Element::Change> Vxlan::reload(Element& fresh) {
+  TunnelSettings next = static_cast<Vxlan&>(fresh).read_;
+  if (next.most_learned != read_.most_learned) {
+    return make_error("[vxlan] max_fdb is memory that was taken at the start: restart the gateway to change it");
+  }
+  const std::size_t tunnels = next.tunnels.size();
+  return Change{"the tunnels are in force (" + std::to_string(tunnels) + "); learned stations stay",
+                [this, next = std::move(next)]() mutable {
+                  read_ = next;
+                  control_->change(std::move(next));
+                }};
+}
+
+std::vector<engine::Figure> Vxlan::figures() const {
+  const auto sum = [](const auto& sides, auto counter) {
+    std::uint64_t all = 0;
+    for (const auto& side : sides) all += (side.*counter).get();
+    return all;
+  };
+  return {
+      {"vxlan_in_frames", "frames taken out of tunnels", sum(in_, &In::frames)},
+      {"vxlan_in_bytes", "bytes of these, without outer headers", sum(in_, &In::bytes)},
+      {"vxlan_out_frames", "frames put into tunnels, copies too", sum(out_, &Out::frames)},
+      {"vxlan_out_bytes", "bytes of these, without outer headers", sum(out_, &Out::bytes)},
+      {"vxlan_flooded_frames", "of these, those for a group or an unknown station", sum(out_, &Out::flooded)},
+      {"vxlan_flood_lost", "copies of flooded frames that one of several remotes did not get",
+       sum(out_, &Out::copies_lost)},
+      {"vxlan_moved", "times that a station turned up behind another remote", sum(in_, &In::moved)},
+      {"vxlan_fdb_full", "frames whose station found no room in the forwarding table", sum(in_, &In::fdb_full)},
+      {"vxlan_fdb_entries", "stations learned", control_ ? control_->learned() : 0, false},
+      {"vxlan_unresolved", "remotes that cannot be reached now", control_ ? control_->unresolved() : 0, false},
+  };
+}
+
+bool Vxlan::check_chain(const engine::Pipeline& pipeline, Settings& section, bool /*was_right*/,
+                        const std::function<std::string(std::string_view)>& /*chain_with*/) const {
+  const Ingress* const first = pipeline.elements().front()->trait<engine::Ingress>();
+  if (first == this) return true;
+  section.error("", "\"vxlan\" stands first in [engine] chain, so that all others see what comes out of tunnels");
+  return false;
+}
+
+}  // namespace sluice::function

@@ -1,0 +1,162 @@
+#include "function/vxlan/vxlan_control.h"
+
+#include <pthread.h>
+#include <spdlog/spdlog.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <set>
+#include <utility>
+
+namespace sluice::function {
+namespace {
+
+constexpr std::chrono::milliseconds look_interval(1000);
+// ARP and ND take a moment, and twins come up after the start: no word of it before.
+constexpr std::chrono::seconds patience(4);
+
+}  // namespace
+
+VxlanControl::VxlanControl(TunnelSettings settings, const engine::PortTable& ports) : settings_(std::move(settings)) {
+  fdbs_.resize(ports.size());
+  for (std::size_t p = 0; p < ports.size(); ++p) {
+    // A tunnel in a tunnel would go through the same lane twice.
+    twins_.push_back(ports[p].is_virtual ? std::string() : ports[p].twin);
+    macs_.push_back(ports[p].mac.word());
+  }
+}
+
+VxlanControl::~VxlanControl() {
+  if (thread_.joinable()) {
+    stopping_.store(true);
+    const std::uint64_t one = 1;
+    [[maybe_unused]] const ssize_t rung = write(wake_fd_, &one, sizeof one);
+    thread_.join();
+  }
+  if (wake_fd_ >= 0) close(wake_fd_);
+}
+
+Expected<void> VxlanControl::start(std::size_t readers) {
+  auto hops = NextHops::open(twins_);
+  if (!hops) return tl::unexpected(hops.error());
+  hops_.emplace(std::move(*hops));
+  wake_fd_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  if (wake_fd_ < 0) return make_error(std::string("[vxlan] no event descriptor: ") + std::strerror(errno));
+  for (const Tunnel& tunnel : settings_.tunnels) {
+    fdbs_[tunnel.port] = std::make_unique<Fdb>(settings_.most_learned);
+  }
+  views_ = std::make_unique<Exchanged<VxlanView>>(readers);
+  name_remotes();
+  publish();
+  thread_ = std::thread([this] { run(); });
+  return {};
+}
+
+void VxlanControl::name_remotes() {
+  std::set<packet::IpAddress> used;
+  for (const Tunnel& tunnel : settings_.tunnels) {
+    for (const packet::IpAddress& address : remotes_of(tunnel)) {
+      used.insert(address);
+      ids_.try_emplace(address, static_cast<RemoteId>(ids_.size()));
+      followed_.try_emplace(address);
+    }
+  }
+  std::erase_if(followed_, [&](const auto& one) { return !used.contains(one.first); });
+}
+
+void VxlanControl::publish() {
+  auto view = std::make_unique<VxlanView>();
+  std::map<packet::IpAddress, NextHop> hops;
+  for (const auto& [address, followed] : followed_) hops[address] = followed.hop;
+  view->source_macs = macs_;
+  for (const auto& [address, hop] : hops) {
+    if (hop.resolved) view->source_macs[hop.port] = hop.source_mac.word();
+  }
+  view->of_port.assign(twins_.size(), VxlanView::no_tunnel);
+  for (const Tunnel& tunnel : settings_.tunnels) {
+    view->of_port[tunnel.port] = static_cast<std::uint16_t>(view->tunnels.size());
+    view->tunnels.emplace_back(tunnel, ids_, hops);
+    const TunnelView& shown = view->tunnels.back();
+    fdbs_[tunnel.port]->forget([&](RemoteId id) { return shown.by_id(id) == nullptr; });
+  }
+  views_->publish(std::move(view));
+}
+
+void VxlanControl::change(TunnelSettings settings) {
+  const std::lock_guard lock(changing_);
+  settings_ = std::move(settings);
+  name_remotes();
+  publish();
+  const std::uint64_t one = 1;
+  [[maybe_unused]] const ssize_t rung = write(wake_fd_, &one, sizeof one);
+}
+
+std::uint32_t VxlanControl::learned() const {
+  std::uint32_t all = 0;
+  for (const auto& fdb : fdbs_) all += fdb ? fdb->size() : 0;
+  return all;
+}
+
+void VxlanControl::tell(const packet::IpAddress& address, Followed& followed, Clock::time_point now) {
+  if (followed.hop.resolved) {
+    if (followed.told) spdlog::info("vxlan: {} can be reached again", address.str());
+    followed.since.reset();
+    followed.told = false;
+    return;
+  }
+  if (!followed.since) followed.since = now;
+  if (followed.told || now - *followed.since < patience) return;
+  followed.told = true;
+  spdlog::warn("vxlan: {} cannot be reached, and frames for it are dropped as vxlan_unresolved: {}", address.str(),
+               followed.hop.why);
+}
+
+void VxlanControl::look() {
+  const Clock::time_point now = Clock::now();
+  bool changed = false;
+  std::uint32_t unresolved = 0;
+  for (auto& [address, followed] : followed_) {
+    const auto tunnel = std::ranges::find_if(settings_.tunnels, [&](const Tunnel& one) {
+      const auto all = remotes_of(one);
+      return std::ranges::find(all, address) != all.end();
+    });
+    NextHop hop = hops_->find(tunnel->local, address);
+    changed = changed || hop != followed.hop;
+    followed.hop = std::move(hop);
+    unresolved += followed.hop.resolved ? 0 : 1;
+    tell(address, followed, now);
+  }
+  unresolved_.store(unresolved, std::memory_order_relaxed);
+  if (changed) publish();
+  views_->reclaim();
+}
+
+void VxlanControl::run() {
+  pthread_setname_np(pthread_self(), "sluice-vxlan");
+  const Clock::time_point began = Clock::now();
+  std::uint32_t aged = 0;
+  while (!stopping_.load()) {
+    {
+      const std::lock_guard lock(changing_);
+      look();
+      // From 1 on, so that nothing is older than the start.
+      const auto passed = std::chrono::duration_cast<std::chrono::seconds>(Clock::now() - began);
+      const auto now = static_cast<std::uint32_t>(passed.count() + 1);
+      now_.store(now, std::memory_order_relaxed);
+      if (now != aged && now > settings_.ageing) {
+        for (const auto& fdb : fdbs_) {
+          if (fdb) fdb->age(now - settings_.ageing);
+        }
+      }
+      aged = now;
+    }
+    hops_->wait(wake_fd_, look_interval);
+    std::uint64_t rung;
+    [[maybe_unused]] const ssize_t taken = read(wake_fd_, &rung, sizeof rung);
+  }
+}
+
+}  // namespace sluice::function

@@ -1,0 +1,78 @@
+// The control side of the element `vxlan`: a thread that follows the kernel's routes and neighbours, and forgets
+// stations that were silent for long. What lanes need of it is published.
+//
+// Thread-safety: view() by one thread for each reader at a time; change() and the thread exclude each other; all else
+// any thread.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/exchanged.h"
+#include "function/vxlan/fdb.h"
+#include "function/vxlan/next_hops.h"
+#include "function/vxlan/tunnels.h"
+#include "function/vxlan/vxlan_view.h"
+
+namespace sluice::function {
+
+class VxlanControl {
+ public:
+  VxlanControl(TunnelSettings settings, const engine::PortTable& ports);
+  ~VxlanControl();
+  VxlanControl(const VxlanControl&) = delete;
+  VxlanControl& operator=(const VxlanControl&) = delete;
+
+  // Once, before lanes run: `readers` numbers of view().
+  Expected<void> start(std::size_t readers);
+  // Of one of the readers, until its next call or release().
+  const VxlanView& view(std::size_t reader) const { return *views_->pin(reader); }
+  void release(std::size_t reader) const { views_->unpin(reader); }
+  Fdb& fdb(std::uint16_t tunnel_port) { return *fdbs_[tunnel_port]; }
+  // Seconds since the start, for Fdb.
+  std::uint32_t now() const { return now_.load(std::memory_order_relaxed); }
+
+  // Tunnels of the same ports with other facts, in force when it returns. Learned stations stay.
+  void change(TunnelSettings settings);
+  const TunnelSettings& settings() const { return settings_; }  // the control thread's
+
+  std::uint32_t unresolved() const { return unresolved_.load(std::memory_order_relaxed); }
+  std::uint32_t learned() const;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  struct Followed {
+    NextHop hop;
+    std::optional<Clock::time_point> since;  // unresolved
+    bool told = false;
+  };
+  void run();
+  void look();
+  void tell(const packet::IpAddress& address, Followed& followed, Clock::time_point now);
+  void publish();
+  void name_remotes();
+
+  TunnelSettings settings_;
+  std::vector<std::string> twins_;      // by port
+  std::vector<std::uint64_t> macs_;     // likewise
+  std::vector<std::unique_ptr<Fdb>> fdbs_;  // by port; null: no virtual one
+  std::map<packet::IpAddress, RemoteId> ids_;  // those of old stay
+  std::map<packet::IpAddress, Followed> followed_;
+  std::optional<NextHops> hops_;
+  std::unique_ptr<Exchanged<VxlanView>> views_;
+  std::mutex changing_;  // all of the above, while the thread runs
+  std::atomic<std::uint32_t> now_{0}, unresolved_{0};
+  std::atomic<bool> stopping_{false};
+  int wake_fd_ = -1;
+  std::thread thread_;
+};
+
+}  // namespace sluice::function

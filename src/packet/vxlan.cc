@@ -1,0 +1,234 @@
+#include "packet/vxlan.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "packet/checksum.h"
+#include "packet/flow_hash.h"
+#include "packet/parse.h"
+
+namespace sluice::packet {
+namespace {
+
+constexpr std::uint32_t ethernet = sizeof(EthernetHeader);
+constexpr std::uint8_t ecn_mask = 0x3;
+constexpr std::uint16_t first_dynamic_port = 49152;
+
+std::uint16_t ethertype_of(const std::uint8_t* frame) {
+  return be16(header_at<EthernetHeader>(frame, 0).ethertype);
+}
+
+std::uint8_t traffic_class(const std::uint8_t* ipv6) {
+  return static_cast<std::uint8_t>(ipv6[0] << 4 | ipv6[1] >> 4);
+}
+
+bool udp_checksum_ok(const std::uint8_t* frame, const VxlanView& view, std::uint32_t bytes) {
+  // A right checksum makes the sum over itself 0, which is given as 0xffff.
+  const std::uint8_t* const udp = frame + view.udp;
+  const std::uint16_t sum =
+      view.family == 4
+          ? transport_checksum(header_at<Ipv4Header>(frame, ethernet), udp, bytes)
+          : transport_checksum(header_at<Ipv6Header>(frame, ethernet), protocol_udp, udp, bytes);
+  return sum == 0xffff || sum == 0;
+}
+
+}  // namespace
+
+std::optional<Ecn> ecn_unwrapped(Ecn inner, Ecn outer) {
+  switch (inner) {
+    case not_ect:
+      return outer == ce ? std::nullopt : std::optional(not_ect);
+    case ect0:
+      return outer == ce || outer == ect1 ? outer : ect0;
+    case ect1:
+      return outer == ce ? ce : ect1;
+    case ce:
+      return ce;
+  }
+  return inner;
+}
+
+InnerIp inner_ip(const std::uint8_t* frame, std::uint32_t length) {
+  InnerIp ip;
+  if (length < ethernet) return ip;
+  std::uint32_t at = ethernet;
+  std::uint16_t type = ethertype_of(frame);
+  for (unsigned tags = 0; is_vlan_tag(type) && tags < most_vlan_tags; ++tags) {
+    if (length < at + sizeof(VlanHeader)) return ip;
+    type = be16(header_at<VlanHeader>(frame, at).ethertype);
+    at += sizeof(VlanHeader);
+  }
+  if (type == ethertype_ipv4 && length >= at + sizeof(Ipv4Header) && frame[at] >> 4 == 4) {
+    const auto& header = header_at<Ipv4Header>(frame, at);
+    ip = {at, 4, header.tos, header.ttl, (be16(header.fragment) & ipv4_dont_fragment) != 0};
+  } else if (type == ethertype_ipv6 && length >= at + sizeof(Ipv6Header) && frame[at] >> 4 == 6) {
+    ip = {at, 6, traffic_class(frame + at), header_at<Ipv6Header>(frame, at).hop_limit, true};
+  }
+  return ip;
+}
+
+void set_ecn(std::uint8_t* frame, const InnerIp& ip, Ecn ecn) {
+  std::uint8_t* const header = frame + ip.offset;
+  if (ip.family == 6) {
+    header[1] = static_cast<std::uint8_t>((header[1] & ~(ecn_mask << 4)) | ecn << 4);
+    return;
+  }
+  std::uint16_t before, after;
+  std::memcpy(&before, header, sizeof before);
+  header[1] = static_cast<std::uint8_t>((header[1] & ~ecn_mask) | ecn);
+  std::memcpy(&after, header, sizeof after);
+  auto& ipv4 = header_at<Ipv4Header>(header, 0);
+  ipv4.checksum = update_checksum(ipv4.checksum, before, after);
+}
+
+bool find_vxlan(const std::uint8_t* frame, std::uint32_t length, VxlanView& view) {
+  if (length < ethernet + sizeof(Ipv4Header) + sizeof(UdpHeader)) return false;
+  const std::uint16_t type = ethertype_of(frame);
+  if (type == ethertype_ipv4) {
+    const auto& ip = header_at<Ipv4Header>(frame, ethernet);
+    const std::uint32_t header = (ip.version_ihl & 0xfU) * 4;
+    if (ip.protocol != protocol_udp || ip.version_ihl >> 4 != 4 || header < sizeof(Ipv4Header) ||
+        length < ethernet + header + sizeof(UdpHeader)) {
+      return false;
+    }
+    const std::uint16_t bits = be16(ip.fragment);
+    view.family = 4;
+    view.tos = ip.tos;
+    view.fragment = (bits & (ipv4_more_fragments | ipv4_fragment_offset)) != 0;
+    view.udp = ethernet + header;
+    view.source = frame + ethernet + offsetof(Ipv4Header, source);
+    view.destination = frame + ethernet + offsetof(Ipv4Header, destination);
+    view.port = (bits & ipv4_fragment_offset) != 0
+                    ? std::uint16_t{0}
+                    : be16(header_at<UdpHeader>(frame, view.udp).destination_port);
+    return true;
+  }
+  if (type != ethertype_ipv6 || length < ethernet + sizeof(Ipv6Header) + sizeof(UdpHeader)) return false;
+  const auto& ip = header_at<Ipv6Header>(frame, ethernet);
+  if (frame[ethernet] >> 4 != 6) return false;
+  view.family = 6;
+  view.tos = traffic_class(frame + ethernet);
+  view.source = ip.source;
+  view.destination = ip.destination;
+  view.udp = ethernet + sizeof(Ipv6Header);
+  if (ip.next_header == protocol_udp) {
+    view.fragment = false;
+    view.port = be16(header_at<UdpHeader>(frame, view.udp).destination_port);
+    return true;
+  }
+  if (ip.next_header != protocol_fragment) return false;
+  const auto& part = header_at<Ipv6Fragment>(frame, view.udp);
+  if (part.next_header != protocol_udp) return false;
+  view.udp += sizeof(Ipv6Fragment);
+  view.fragment = true;
+  view.port = (be16(part.offset_more) >> 3) != 0 || length < view.udp + sizeof(UdpHeader)
+                  ? std::uint16_t{0}
+                  : be16(header_at<UdpHeader>(frame, view.udp).destination_port);
+  return true;
+}
+
+VxlanFault check_vxlan(const std::uint8_t* frame, std::uint32_t length, bool zero_checksum6, VxlanView& view) {
+  std::uint32_t ip_length;  // of the packet, from its header on
+  if (view.family == 4) {
+    const auto& ip = header_at<Ipv4Header>(frame, ethernet);
+    if (ip.checksum != ipv4_header_checksum(ip)) return VxlanFault::header_checksum;
+    ip_length = be16(ip.total_length);
+  } else {
+    ip_length = sizeof(Ipv6Header) + be16(header_at<Ipv6Header>(frame, ethernet).payload_length);
+  }
+  const auto& udp = header_at<UdpHeader>(frame, view.udp);
+  const std::uint32_t bytes = be16(udp.length);
+  constexpr std::uint32_t least = sizeof(UdpHeader) + sizeof(VxlanHeader) + ethernet;
+  if (ip_length > length - ethernet || view.udp - ethernet + bytes > ip_length || bytes < least) {
+    return VxlanFault::length;
+  }
+  if (udp.checksum == 0) {
+    if (view.family == 6 && !zero_checksum6) return VxlanFault::zero_checksum;
+  } else if (!udp_checksum_ok(frame, view, bytes)) {
+    return VxlanFault::udp_checksum;
+  }
+  const auto& vxlan = header_at<VxlanHeader>(frame, view.udp + sizeof(UdpHeader));
+  if ((vxlan.flags & vxlan_has_vni) == 0) return VxlanFault::no_vni;
+  view.vni = be32(vxlan.vni) >> 8;
+  view.inner = view.udp + sizeof(UdpHeader) + sizeof(VxlanHeader);
+  view.inner_length = bytes - (sizeof(UdpHeader) + sizeof(VxlanHeader));
+  return VxlanFault::none;
+}
+
+std::uint16_t vxlan_source_port(const std::uint8_t* inner, std::uint32_t length) {
+  FrameView view;
+  std::uint32_t hash = 0;
+  if (parse_frame(inner, length, view) == no_reason) hash = flow_hash(inner, length, view);
+  if (hash == 0 && length >= ethernet) {
+    // No IP: the two stations and the type.
+    const std::uint64_t a = mac_word(inner), b = mac_word(inner + 6);
+    hash = detail::hash_ends(a, b, inner[13]);
+  }
+  constexpr std::uint32_t ports = 65536U - first_dynamic_port;
+  return static_cast<std::uint16_t>(first_dynamic_port + hash % ports);
+}
+
+VxlanFront::VxlanFront(const Options& options) : options_(options), bytes_(vxlan_front(options.local.family)) {
+  auto& link = header_at<EthernetHeader>(front_, 0);
+  std::copy_n(options.next_hop_mac.bytes.data(), 6, link.destination);
+  std::copy_n(options.source_mac.bytes.data(), 6, link.source);
+  std::uint32_t udp = ethernet;
+  if (options.local.family == 4) {
+    link.ethertype = be16(ethertype_ipv4);
+    auto& ip = header_at<Ipv4Header>(front_, ethernet);
+    ip.version_ihl = 0x45;
+    ip.ttl = options.ttl;
+    ip.protocol = protocol_udp;
+    std::memcpy(&ip.source, options.local.bytes.data(), sizeof ip.source);
+    std::memcpy(&ip.destination, options.remote.bytes.data(), sizeof ip.destination);
+    udp += sizeof ip;
+  } else {
+    link.ethertype = be16(ethertype_ipv6);
+    auto& ip = header_at<Ipv6Header>(front_, ethernet);
+    ip.next_header = protocol_udp;
+    ip.hop_limit = options.ttl;
+    std::copy_n(options.local.bytes.data(), sizeof ip.source, ip.source);
+    std::copy_n(options.remote.bytes.data(), sizeof ip.destination, ip.destination);
+    udp += sizeof ip;
+  }
+  header_at<UdpHeader>(front_, udp).destination_port = be16(options.port);
+  auto& vxlan = header_at<VxlanHeader>(front_, udp + sizeof(UdpHeader));
+  vxlan.flags = vxlan_has_vni;
+  vxlan.vni = be32(options.vni << 8);
+}
+
+void VxlanFront::write(std::uint8_t* inner, std::uint32_t inner_length, const InnerIp& inside,
+                       std::uint16_t source_port, std::uint16_t ip_id) const {
+  std::uint8_t* const frame = inner - bytes_;
+  std::memcpy(frame, front_, bytes_);
+  const bool has_ip = inside.offset != 0;
+  const std::uint8_t dscp = options_.inherit_dscp ? (has_ip ? inside.tos >> 2 : 0) : options_.dscp;
+  const auto tos = static_cast<std::uint8_t>(dscp << 2 | (has_ip ? inside.tos & ecn_mask : 0));
+  const std::uint8_t ttl = options_.inherit_ttl && has_ip ? inside.ttl : options_.ttl;
+  const auto datagram = static_cast<std::uint16_t>(inner_length + sizeof(UdpHeader) + sizeof(VxlanHeader));
+  const bool v4 = options_.local.family == 4;
+  const std::uint32_t at = ethernet + (v4 ? sizeof(Ipv4Header) : sizeof(Ipv6Header));
+  auto& udp = header_at<UdpHeader>(frame, at);
+  udp.source_port = be16(source_port);
+  udp.length = be16(datagram);
+  if (v4) {
+    auto& ip = header_at<Ipv4Header>(frame, ethernet);
+    const bool keeps_whole = options_.dont_fragment == DontFragment::set ||
+                             (options_.dont_fragment == DontFragment::inherit && has_ip && inside.dont_fragment);
+    ip.tos = tos;
+    ip.ttl = ttl;
+    ip.total_length = be16(static_cast<std::uint16_t>(datagram + sizeof ip));
+    ip.id = keeps_whole ? std::uint16_t{0} : be16(ip_id);  // RFC 6864 section 4.1
+    ip.fragment = keeps_whole ? be16(ipv4_dont_fragment) : std::uint16_t{0};
+    ip.checksum = ipv4_header_checksum(ip);
+    if (options_.udp_checksum) udp.checksum = transport_checksum(ip, &udp, datagram);
+  } else {
+    auto& ip = header_at<Ipv6Header>(frame, ethernet);
+    ip.version_class_flow = be32(6U << 28 | std::uint32_t{tos} << 20);
+    ip.payload_length = be16(datagram);
+    ip.hop_limit = ttl;
+    if (options_.udp_checksum) udp.checksum = transport_checksum(ip, protocol_udp, &udp, datagram);
+  }
+}
+
+}  // namespace sluice::packet
