@@ -48,6 +48,7 @@ Config::Config(std::string file, std::unique_ptr<Diagnostics> diagnostics, Expec
   check_conversations(root_, engine);
   check_timing(root_.section("engine"), engine);
   check_port_sizes();
+  check_virtual_ports();
   if (ok()) check_memory(root_, engine);
   root_.finish();
 }
@@ -59,6 +60,17 @@ void Config::check_port_sizes() {
       diagnostics_->lines.push_back(
           placed("[[port]] '" + port.name + "' (" + port.device + "): " + fits.error().message));
     }
+  }
+}
+
+// The element that would make their frames.
+void Config::check_virtual_ports() {
+  std::vector<Settings> sections = ports();
+  for (std::size_t i = 0; i < engine.ports.size(); ++i) {
+    const std::string& device = engine.ports[i].device;
+    if (!port::is_virtual(device) || std::ranges::find(engine.chain, device) != engine.chain.end()) continue;
+    sections[i].error("device", "the function of that name is not in the chain: set [engine] chain = " +
+                                    chain_text(chain_with(device, engine.chain, {})));
   }
 }
 

@@ -81,6 +81,7 @@ class Config {
   void read_log();
   void read_functions();
   void check_port_sizes();
+  void check_virtual_ports();
   void read_rtsp_deadlines();
 
   std::string file_;

@@ -119,6 +119,35 @@ std::string shown_addresses(const port::PortOptions& port) {
   return option::list_literal(addresses);
 }
 
+// Bytes of the outer headers of the tunnel under the port: of the addresses in the section that its device is called
+// by.
+unsigned outer_headers(Settings& root, const port::PortOptions& port) {
+  constexpr unsigned over_ipv4 = 50, over_ipv6 = 70;
+  for (Settings& tunnel : root.section(port.device).sections("tunnel")) {
+    const bool is_its = tunnel.has("port") && tunnel.text("port", "") == port.name;
+    if (is_its && tunnel.has("local")) {
+      return tunnel.text("local", "").find(':') == std::string::npos ? over_ipv4 : over_ipv6;
+    }
+  }
+  return over_ipv4;
+}
+
+// What is different for a port that an element makes the frames of. Needs all ports read.
+void finish_virtual(Settings& root, Settings& section, const std::vector<port::PortOptions>& all,
+                    port::PortOptions& port) {
+  for (const char* const key : {"queues", "lanes"}) {
+    const unsigned value = std::string_view(key) == "queues" ? port.queues : port.lanes;
+    if (value != 1) section.error(key, "allowed is 1: nothing is received from a device \"" + port.device + "\"");
+  }
+  if (section.has("mtu")) return;
+  unsigned widest = 0;
+  for (const port::PortOptions& other : all) {
+    if (!port::is_virtual(other.device)) widest = std::max(widest, other.mtu);
+  }
+  constexpr unsigned least = 68;  // RFC 791
+  port.mtu = std::max(std::max(widest, least) - std::min(outer_headers(root, port), widest), least);
+}
+
 // Which earlier port says the same.
 template <typename Key>
 const port::PortOptions* same(const std::vector<port::PortOptions>& ports, std::size_t i, Key key) {
@@ -144,7 +173,7 @@ const std::vector<Option<port::PortOptions>>& port_settings() {
        "lanes that share the queues' frames by a symmetric flow hash; more than `queues` where a driver has only one "
        "queue. Each queue has the `frames` of `[memory]` once for each lane that shares it",
        read_lanes, [](const PortOptions& of) { return std::to_string(of.lane_count()); }},
-      option::number("mtu", &PortOptions::mtu, {68, 9600}, "largest IP packet, 68 to 9600"),
+      option::number("mtu", &PortOptions::mtu, {68, 9600}, "largest IP packet, 68 to 9600; of a tunnel's port by default that of the other ports less the outer headers"),
       {"twin", "TAP interface that carries what is not fast-path to and from the host's kernel; `\"\"`: none",
        read_twin_name, [](const PortOptions& of) { return option::literal(of.twin); }},
       {"address",
@@ -172,6 +201,9 @@ void read_ports(Settings& root, std::vector<port::PortOptions>& ports) {
     check_twin(section, ports.back());
     section.finish();
     names.push_back(ports.back().name);
+  }
+  for (std::size_t i = 0; i < ports.size(); ++i) {
+    if (port::is_virtual(ports[i].device)) finish_virtual(root, sections[i], ports, ports[i]);
   }
   if (ports.empty() && !root.has("port"))
     root.error("", "there is no port: add at least one [[port]] with a name and a device");
