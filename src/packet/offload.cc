@@ -5,6 +5,7 @@
 #include "packet/checksum.h"
 #include "packet/headers.h"
 #include "packet/ipv6_length.h"
+#include "packet/vxlan.h"
 
 namespace sluice::packet {
 namespace {
@@ -191,10 +192,32 @@ bool finish_marked_checksum(std::uint8_t* frame, std::size_t length) {
          finish_checksum(frame, places->end, places->transport, offset);
 }
 
+namespace {
+
+// Of the frame in a tunnel, as offsets of the outer one.
+std::optional<HeaderPlaces> find_headers_in_vxlan(const std::uint8_t* frame, const HeaderPlaces& outer) {
+  const std::size_t at = outer.transport + sizeof(UdpHeader) + sizeof(VxlanHeader);
+  if (at >= outer.end) return std::nullopt;
+  auto inner = find_headers(frame + at, outer.end - at);
+  if (inner) {
+    inner->network += at;
+    inner->transport += at;
+    inner->end += at;
+  }
+  return inner;
+}
+
+}  // namespace
+
 bool Segmenter::begin(const std::uint8_t* frame, std::size_t length, Segmentation kind, std::size_t payload_bytes,
                       std::size_t checksum_start) {
   at_ = end_ = 0;
-  const auto places = find_headers(frame, length);
+  auto places = find_headers(frame, length);
+  outer_.reset();
+  if (places && places->transport != checksum_start && places->protocol == protocol_udp) {
+    outer_ = places;
+    places = find_headers_in_vxlan(frame, *outer_);
+  }
   const std::uint8_t protocol = kind == Segmentation::tcp ? protocol_tcp : protocol_udp;
   const std::size_t least = kind == Segmentation::tcp ? sizeof(TcpHeader) : sizeof(UdpHeader);
   if (!places || places->protocol != protocol || places->transport != checksum_start || payload_bytes == 0 ||
@@ -279,12 +302,33 @@ void Segmenter::write_transport(std::uint8_t* to, std::size_t payload) const {
   std::memcpy(segment + offset, &checksum, sizeof checksum);
 }
 
+void Segmenter::write_outer(std::uint8_t* to, std::size_t payload) const {
+  const std::size_t packet = headers_ - outer_->network + payload;
+  const std::size_t datagram = headers_ - outer_->transport + payload;
+  auto& udp = header_at<UdpHeader>(to, outer_->transport);
+  const bool has_checksum = udp.checksum != 0;
+  udp.length = be16(static_cast<std::uint16_t>(datagram));
+  udp.checksum = 0;
+  if (outer_->family == 6) {
+    auto& ip = header_at<Ipv6Header>(to, outer_->network);
+    ip.payload_length = be16(static_cast<std::uint16_t>(packet - sizeof(Ipv6Header)));
+    if (has_checksum) udp.checksum = transport_checksum(ip, protocol_udp, &udp, datagram);
+    return;
+  }
+  auto& ip = header_at<Ipv4Header>(to, outer_->network);
+  ip.total_length = be16(static_cast<std::uint16_t>(packet));
+  ip.id = be16(static_cast<std::uint16_t>(be16(ip.id) + index_));
+  ip.checksum = ipv4_header_checksum(ip);
+  if (has_checksum) udp.checksum = transport_checksum(ip, &udp, datagram);
+}
+
 void Segmenter::write_next(std::uint8_t* to) {
   const std::size_t payload = next_payload();
   std::memcpy(to, frame_, headers_);
   std::memcpy(to + headers_, frame_ + at_, payload);
   write_network(to, payload);
   write_transport(to, payload);
+  if (outer_) write_outer(to, payload);
   at_ += payload;
   ++index_;
 }

@@ -49,10 +49,12 @@ enum class Segmentation : std::uint8_t { tcp, udp };
 //
 // As Linux does it (tcp_gso_segment): the sequence number and the IPv4 identification count up, FIN and PSH are of the
 // last segment and CWR of the first (RFC 3168), every length and checksum is right, where the pseudo-header's sum was.
+// A packet in a VXLAN tunnel is cut up within it (skb_udp_tunnel_segment): each segment has the outer headers, too, with
+// a UDP checksum where the whole had one.
 class Segmenter {
  public:
-  // `frame` stays where it is until done(), its transport checksum unfinished. False: not such a packet, or one in a
-  // tunnel: its transport is not where `checksum_start` says.
+  // `frame` stays where it is until done(), its transport checksum unfinished. False: not such a packet, or one in
+  // another tunnel: its transport is not where `checksum_start` says.
   bool begin(const std::uint8_t* frame, std::size_t length, Segmentation kind, std::size_t payload_bytes,
              std::size_t checksum_start);
   bool done() const { return at_ == end_; }
@@ -66,9 +68,11 @@ class Segmenter {
   void sum_headers();
   void write_network(std::uint8_t* to, std::size_t payload) const;
   void write_transport(std::uint8_t* to, std::size_t payload) const;
+  void write_outer(std::uint8_t* to, std::size_t payload) const;
 
   const std::uint8_t* frame_ = nullptr;
   HeaderPlaces places_;
+  std::optional<HeaderPlaces> outer_;  // of a tunnel's packet
   Segmentation kind_ = Segmentation::tcp;
   std::size_t headers_ = 0;  // bytes of all of them
   std::size_t payload_bytes_ = 0;

@@ -10,6 +10,7 @@
 
 #include "packet/builder.h"
 #include "packet/checksum.h"
+#include "packet/offload.h"
 
 namespace sluice::packet {
 namespace {
@@ -208,6 +209,33 @@ TEST(Vxlan, FragmentsAreToldApart) {
   ASSERT_TRUE(find_vxlan(later.data(), static_cast<std::uint32_t>(later.size()), view));
   EXPECT_TRUE(view.fragment);
   EXPECT_EQ(view.port, 0);
+}
+
+// What a kernel leaves to a card: one frame for the tunnel that is many on the wire.
+TEST(Vxlan, ALongFrameIsCutUpWithinItsTunnel) {
+  constexpr std::size_t piece = 1398;
+  const Bytes inside = PacketBuilder().ipv4("10.9.0.1", "10.9.0.2").tcp(1000, 2000).payload(20'000).build();
+  for (const int family : {4, 6}) {
+    for (const bool checksum : {false, true}) {
+      VxlanFront::Options o = options(family);
+      o.udp_checksum = checksum;
+      const Bytes whole = wrapped(o, inside);
+      Segmenter in_tunnel, alone;
+      ASSERT_TRUE(in_tunnel.begin(whole.data(), whole.size(), Segmentation::tcp, piece, vxlan_front(family) + 34));
+      ASSERT_TRUE(alone.begin(inside.data(), inside.size(), Segmentation::tcp, piece, 34));
+      while (!alone.done()) {
+        Bytes expected(alone.next_length()), segment(in_tunnel.next_length());
+        alone.write_next(expected.data());
+        in_tunnel.write_next(segment.data());
+        VxlanView view;
+        ASSERT_EQ(check(segment, view, !checksum), VxlanFault::none);
+        EXPECT_EQ(Bytes(segment.begin() + view.inner, segment.end()), expected);
+        EXPECT_EQ(view.inner + view.inner_length, segment.size());
+        EXPECT_EQ(header_at<UdpHeader>(segment.data(), view.udp).checksum != 0, checksum);
+      }
+      EXPECT_TRUE(in_tunnel.done());
+    }
+  }
 }
 
 TEST(Vxlan, OtherFramesAreNone) {

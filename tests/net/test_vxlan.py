@@ -12,8 +12,10 @@ through the tunnels alone.
 import json
 import re
 import socket
+import struct
 
 import pytest
+from frames import checksum, udp4
 from gateway import Gateway
 from hosts import Lab, wait_until
 
@@ -146,3 +148,216 @@ def test_ping_through_both_tunnels(tunnels):
         assert ", 0% packet loss" in tunnels.client.run(f"ping -n -c 5 -i 0.01 -W 2 {target}")
     for target in ("10.1.0.2", "2001:db8:1::2"):
         assert ", 0% packet loss" in tunnels.server.run(f"ping -n -c 5 -i 0.01 -W 2 {target}")
+
+
+def outer(vni, inner, source="10.2.0.2", target="10.2.0.1", tos=0, flags=8, port=4789):
+    """What a datagram of a tunnel holds; sent by the server's own UDP, so that only what is in it is odd."""
+    return bytes([flags, 0, 0, 0]) + vni.to_bytes(3, "big") + b"\0" + inner
+
+
+def send_from_server(tunnels, payload, target="10.2.0.1", tos=0, port=4789, no_check=False):
+    def send():
+        family = socket.AF_INET6 if ":" in target else socket.AF_INET
+        with socket.socket(family, socket.SOCK_DGRAM) as wire:
+            if tos:
+                wire.setsockopt(*((socket.IPPROTO_IPV6, socket.IPV6_TCLASS) if ":" in target else (socket.IPPROTO_IP, socket.IP_TOS)), tos)
+            if no_check:
+                if ":" in target:
+                    wire.setsockopt(socket.IPPROTO_UDP, 101, 1)  # UDP_NO_CHECK6_TX
+                else:
+                    wire.setsockopt(socket.SOL_SOCKET, 11, 1)  # SO_NO_CHECK
+            wire.sendto(payload, (target, port))
+
+    tunnels.server.inside(send)
+
+
+def inner_udp(tunnels, destination_port=9, tos=0, source="10.100.0.2", target="10.1.0.2", payload=b"inner", twin="sl-vx4",
+              station="02:00:00:00:77:01"):
+    """An inner frame for the client, by the tunnel's port."""
+    frame = bytearray(udp4(payload, destination_port, source, target, to=mac_of(tunnels.router, twin)))
+    frame[6:12] = mac(station)
+    frame[15] = tos
+    frame[24:26] = bytes(2)
+    frame[24:26] = struct.pack("!H", checksum(bytes(frame[14:34])))
+    return bytes(frame)
+
+
+def mac(text):
+    return bytes.fromhex(text.strip().replace(":", ""))
+
+
+def mac_of(host, interface):
+    return mac(host.run(["cat", f"/sys/class/net/{interface}/address"]))
+
+
+class Listener:
+    """UDP datagrams that reach a host's port, with the TOS byte of each."""
+
+    def __init__(self, host, port, family=socket.AF_INET):
+        def opened():
+            wire = socket.socket(family, socket.SOCK_DGRAM)
+            wire.setsockopt(socket.IPPROTO_IP, socket.IP_RECVTOS, 1)
+            wire.bind(("", port))
+            wire.settimeout(3)
+            return wire
+
+        self.wire = host.inside(opened)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.wire.close()
+
+    def take(self):
+        data, ancillary, _, _ = self.wire.recvmsg(2048, 64)
+        return data, next((value[0] for level, kind, value in ancillary if kind == socket.IP_TOS), None)
+
+
+def dropped(tunnels, reason, cause):
+    """How many frames more are dropped for this reason once `cause()` has been done."""
+    before = tunnels.gateway.drops().get(reason, 0)
+    cause()
+    wait_until(lambda: tunnels.gateway.drops().get(reason, 0) > before, 3)
+    return tunnels.gateway.drops().get(reason, 0) - before
+
+
+def iperf(tunnels, client, server, address, *more):
+    service = server.spawn(["iperf3", "-s", "-1", "-B", address])
+    assert wait_until(lambda: ":5201" in server.run("ss -Hltn"), 5)
+    result = json.loads(client.run(["iperf3", "-c", address, "-t", "1", "-J", *more], timeout=30))
+    service.wait(10)
+    return result["end"]["sum_received"]["bytes"]
+
+
+@pytest.mark.parametrize("address", ["10.100.0.2", "2001:db8:200::2"])
+@pytest.mark.parametrize("more", [[], ["-R"]])
+def test_tcp_both_ways(tunnels, address, more):
+    assert iperf(tunnels, tunnels.client, tunnels.server, address, *more) > 1_000_000
+    assert not {"vxlan_too_long", "vxlan_malformed", "vxlan_checksum"} & set(tunnels.gateway.drops())
+
+
+def test_inner_fragments_pass(tunnels):
+    for target in ("10.100.0.2", "10.200.0.2", "2001:db8:200::2"):
+        tunnels.client.run(f"ping -n -c 1 -W 1 -s 4000 {target}", check=False)  # may learn of the path's MTU first
+        assert ", 0% packet loss" in tunnels.client.run(f"ping -n -c 3 -i 0.01 -W 2 -s 4000 {target}")
+    for target in ("10.1.0.2", "2001:db8:1::2"):
+        assert ", 0% packet loss" in tunnels.server.run(f"ping -n -c 3 -i 0.01 -W 2 -s 4000 {target}")
+
+
+def test_what_does_not_fit_is_answered(tunnels):
+    for target, mtu, headers in (("10.100.0.2", 1450, 28), ("10.200.0.2", 1430, 28), ("2001:db8:200::2", 1430, 48)):
+        assert ", 0% packet loss" in tunnels.client.run(f"ping -n -c 1 -W 2 -M do -s {mtu - headers} {target}")
+        said = tunnels.client.run(f"ping -n -c 2 -i 0.1 -W 1 -M do -s {mtu - headers + 1} {target}", check=False)
+        assert re.search(f"mtu.? ?=? ?{mtu}", said), said
+
+
+class Sniffer:
+    """The outer IP packets of tunnels that come in at the server."""
+
+    def __init__(self, tunnels):
+        def opened():
+            wire = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
+            wire.bind(("eth0", 3))
+            wire.settimeout(0.3)
+            return wire
+
+        self.wire = tunnels.server.inside(opened)
+
+    def stop(self):
+        """(family, TOS, TTL, DF, source port, UDP checksum) of each."""
+        found = []
+        try:
+            while True:
+                frame, (_, _, kind, _, _) = self.wire.recvfrom(4096)
+                v6 = frame[12:14] == b"\x86\xdd"
+                udp = frame[54 if v6 else 34:][:8]
+                if kind == socket.PACKET_OUTGOING or frame[20 if v6 else 23] != 17 or udp[2:4] != struct.pack("!H", 4789):
+                    continue
+                tos = (frame[14] << 4 | frame[15] >> 4) & 0xFF if v6 else frame[15]
+                found.append((6 if v6 else 4, tos, frame[21] if v6 else frame[22], not v6 and bool(frame[20] & 0x40),
+                              *struct.unpack("!H4xH", udp)))
+        except TimeoutError:
+            self.wire.close()
+            return found
+
+
+def test_outer_headers_are_as_configured(tunnels):
+    """IPv4 without a UDP checksum, IPv6 with one; ECN copied, DSCP not."""
+    for target, family, has_checksum in (("10.100.0.2", 4, False), ("10.200.0.2", 6, True)):
+        sniffer = Sniffer(tunnels)
+        tunnels.client.run(f"ping -n -c 1 -W 2 -Q {0xb8 | 2} {target}")
+        found = sniffer.stop()
+        assert found and all(one[0] == family for one in found)
+        assert 2 in [one[1] for one in found], found
+        for _, tos, ttl, df, source_port, sum_ in found:
+            assert (tos >> 2, ttl, df) == (0, 64, False)
+            assert source_port >= 49152
+            assert bool(sum_) == has_checksum
+
+
+@pytest.mark.parametrize("inner, mark, out", [(2, 3, 3), (2, 1, 1), (1, 2, 1), (0, 2, 0), (3, 0, 3)])
+def test_ecn_marks_are_combined(tunnels, inner, mark, out):
+    with Listener(tunnels.client, 9100) as listener:
+        send_from_server(tunnels, outer(100, inner_udp(tunnels, 9100, inner)), tos=mark)
+        assert listener.take() == (b"inner", out)
+
+
+def test_a_mark_that_the_transport_cannot_see_is_a_drop(tunnels):
+    assert dropped(tunnels, "vxlan_ecn", lambda: send_from_server(tunnels, outer(100, inner_udp(tunnels)), tos=3)) == 1
+
+
+@pytest.mark.parametrize("no_check", [False, True])
+def test_udp_checksums_over_ipv4_are_taken_either_way(tunnels, no_check):
+    with Listener(tunnels.client, 9101) as listener:
+        send_from_server(tunnels, outer(100, inner_udp(tunnels, 9101)), no_check=no_check)
+        assert listener.take()[0] == b"inner"
+
+
+def test_a_zero_checksum_over_ipv6_was_not_agreed_on(tunnels):
+    frame = outer(200, inner_udp(tunnels, source="10.200.0.2", twin="sl-vx6"))
+    assert dropped(tunnels, "vxlan_checksum", lambda: send_from_server(tunnels, frame, "2001:db8:2::1", no_check=True)) == 1
+
+
+@pytest.mark.parametrize("reason, payload", [
+    ("vxlan_unknown_vni", outer(101, bytes(60))),
+    ("vxlan_malformed", outer(100, bytes(60), flags=0)),
+    ("vxlan_malformed", outer(100, bytes(13))),
+    ("vxlan_malformed", b""),
+])
+def test_what_is_wrong_is_dropped_by_name(tunnels, reason, payload):
+    assert dropped(tunnels, reason, lambda: send_from_server(tunnels, payload)) == 1
+
+
+def test_a_frame_from_elsewhere_is_dropped(tunnels):
+    tunnels.server.ip("addr add 10.2.0.77/24 dev eth0")
+
+    def send():
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as wire:
+            wire.bind(("10.2.0.77", 0))
+            wire.sendto(outer(100, bytes(60)), ("10.2.0.1", 4789))
+
+    try:
+        assert dropped(tunnels, "vxlan_unknown_remote", lambda: tunnels.server.inside(send)) == 1
+    finally:
+        tunnels.server.ip("addr del 10.2.0.77/24 dev eth0")
+
+
+def test_rules_see_the_inner_packet(tunnels):
+    assert dropped(tunnels, "acl_denied", lambda: send_from_server(tunnels, outer(100, inner_udp(tunnels, 7777)))) == 1
+
+
+def test_other_traffic_of_the_underlay_is_as_ever(tunnels):
+    assert tunnels.reaches("10.2.0.1", tunnels.server)
+    assert tunnels.reaches("10.2.0.2", tunnels.router)
+
+
+def test_figures_add_up(tunnels):
+    before = tunnels.figures()
+    tunnels.client.run("ping -n -c 10 -i 0.01 -W 2 10.100.0.2")
+    after = tunnels.figures()
+    for name in ("vxlan_in_frames", "vxlan_out_frames"):
+        assert after[name] - before[name] >= 10
+    assert after["vxlan_in_bytes"] - before["vxlan_in_bytes"] >= 10 * 98
+    assert after["vxlan_fdb_entries"] >= 1, "the server, and whoever a test made up"
+    assert after["vxlan_unresolved"] == 0
