@@ -361,3 +361,132 @@ def test_figures_add_up(tunnels):
     assert after["vxlan_in_bytes"] - before["vxlan_in_bytes"] >= 10 * 98
     assert after["vxlan_fdb_entries"] >= 1, "the server, and whoever a test made up"
     assert after["vxlan_unresolved"] == 0
+
+
+BRIDGED = """
+[engine]
+device = "auto"
+deadline = "50ms"
+poll = "adaptive"
+chain = ["vxlan", "bridge"]
+
+[memory]
+hugepages = "off"
+size = "512M"
+
+[[port]]
+name = "lan"
+device = "net_af_packet0,iface=lan0"
+peer = "vx"
+
+[[port]]
+name = "vx"
+device = "vxlan"
+peer = "lan"
+
+[[port]]
+name = "wan"
+device = "net_af_packet1,iface=wan0"
+twin = "sl-wan"
+address = ["10.2.0.1/24"]
+
+[[port]]
+name = "wan2"
+device = "net_af_packet2,iface=wan2"
+twin = "sl-wan2"
+address = ["10.3.0.1/24"]
+
+[api]
+listen = "127.0.0.1:9230"
+
+[[vxlan.tunnel]]
+port = "vx"
+vni = 100
+local = "10.2.0.1"
+remotes = ["10.2.0.2", "10.3.0.2"]
+df = "set"
+"""
+
+
+class Bridged(Tunnels):
+    """A client and two servers in one network, by tunnels to both servers."""
+
+    def build(self):
+        self.client, self.router, self.server, self.other = (self.lab.host(name) for name in ("client", "router", "server", "other"))
+        self.lab.join(self.client, "eth0", self.router, "lan0")
+        self.lab.join(self.server, "eth0", self.router, "wan0")
+        self.lab.join(self.other, "eth0", self.router, "wan2")
+        self.client.ip("addr add 10.100.0.1/24 dev eth0")
+        self.client.ip("link set eth0 mtu 1450")
+        for number, host in ((2, self.server), (3, self.other)):
+            host.ip(f"addr add 10.{number}.0.2/24 dev eth0")
+            host.ip(f"route add 10.2.0.1/32 via 10.{number}.0.1 dev eth0 onlink")
+            host.ip(f"link add vx type vxlan id 100 local 10.{number}.0.2 remote 10.2.0.1 dstport 4789 dev eth0")
+            host.ip(f"addr add 10.100.0.{number}/24 dev vx")
+            host.ip("link set vx up")
+        self.gateway = Gateway(self.router, self.folder, BRIDGED).start()
+        for address in ("10.100.0.2", "10.100.0.3"):
+            assert wait_until(lambda address=address: self.reaches(address)), (
+                f"{address}: nothing comes through 10 s after the start:\n{self.gateway.log()}\n{self.gateway.drops()}\n"
+                f"{self.router.ip('neigh')}\n{self.figures()}")
+
+
+@pytest.fixture(scope="module")
+def bridged(tmp_path_factory):
+    with Bridged(tmp_path_factory.mktemp("vxlan-bridge")) as made:
+        yield made
+
+
+def test_what_has_no_known_place_goes_to_all(bridged):
+    """And what has one to that remote alone."""
+    before = bridged.figures()
+    assert before["vxlan_flooded_frames"] >= 2 and before["vxlan_fdb_entries"] >= 2, before
+    assert ", 0% packet loss" in bridged.client.run("ping -n -c 10 -i 0.01 -W 2 10.100.0.2")
+    after = bridged.figures()
+    assert after["vxlan_out_frames"] - before["vxlan_out_frames"] >= 10
+    assert after["vxlan_flooded_frames"] - before["vxlan_flooded_frames"] < 10, "ARP at most"
+
+
+def test_bridged_hosts_use_the_tunnel_in_full(bridged):
+    assert ", 0% packet loss" in bridged.client.run("ping -n -c 2 -i 0.01 -W 2 -M do -s 1422 10.100.0.3")
+    assert iperf(bridged, bridged.client, bridged.server, "10.100.0.2") > 1_000_000
+    assert iperf(bridged, bridged.client, bridged.server, "10.100.0.2", "-R") > 1_000_000
+
+
+def test_what_is_too_long_for_the_underlay_is_dropped_by_name(bridged):
+    bridged.client.ip("link set eth0 mtu 1500")
+    try:
+        assert dropped(bridged, "vxlan_too_long",
+                       lambda: bridged.client.run("ping -n -c 1 -W 1 -M do -s 1423 10.100.0.2", check=False)) == 1
+    finally:
+        bridged.client.ip("link set eth0 mtu 1450")
+
+
+def reload(bridged, text):
+    bridged.gateway.config_path.write_text(text, encoding="utf-8")
+    return bridged.gateway.control("reload", check=False)
+
+
+def test_a_reload_changes_remotes(bridged):
+    one = BRIDGED.replace('"10.2.0.2", "10.3.0.2"', '"10.3.0.2"')
+    try:
+        assert "the tunnels are in force" in reload(bridged, one)
+        assert not bridged.reaches("10.100.0.2")
+        assert bridged.reaches("10.100.0.3"), "its station is still known"
+        assert dropped(bridged, "vxlan_unknown_remote", lambda: bridged.server.run("ping -n -c 1 -W 1 10.100.0.1", check=False)) >= 1
+        nobody = one + f'\n[[vxlan.tunnel.fdb]]\nmac = "{bridged.server.run("cat /sys/class/net/vx/address").strip()}"\nremote = "10.2.0.99"\n'
+        assert "the tunnels are in force" in reload(bridged, nobody)
+        assert dropped(bridged, "vxlan_unresolved", lambda: bridged.reaches("10.100.0.2")) >= 1
+        assert wait_until(lambda: bridged.figures()["vxlan_unresolved"] == 1)
+    finally:
+        assert "the tunnels are in force" in reload(bridged, BRIDGED)
+    assert wait_until(lambda: bridged.reaches("10.100.0.2"))
+
+
+def test_a_reload_with_a_mistake_changes_nothing(bridged):
+    try:
+        assert "is the tunnel's own address" in reload(bridged, BRIDGED.replace('"10.3.0.2"]', '"10.2.0.1"]'))
+        assert "max_fdb is memory" in reload(bridged, BRIDGED + "\n[vxlan]\nmax_fdb = 99\n")
+        assert bridged.reaches("10.100.0.3")
+    finally:
+        bridged.gateway.config_path.write_text(BRIDGED, encoding="utf-8")
