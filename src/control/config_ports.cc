@@ -173,7 +173,9 @@ const std::vector<Option<port::PortOptions>>& port_settings() {
        "lanes that share the queues' frames by a symmetric flow hash; more than `queues` where a driver has only one "
        "queue. Each queue has the `frames` of `[memory]` once for each lane that shares it",
        read_lanes, [](const PortOptions& of) { return std::to_string(of.lane_count()); }},
-      option::number("mtu", &PortOptions::mtu, {68, 9600}, "largest IP packet, 68 to 9600; of a tunnel's port by default that of the other ports less the outer headers"),
+      option::number("mtu", &PortOptions::mtu, {68, 9600},
+                     "largest IP packet, 68 to 9600; of a tunnel's port by default that of the other ports less the "
+                     "outer headers"),
       {"twin", "TAP interface that carries what is not fast-path to and from the host's kernel; `\"\"`: none",
        read_twin_name, [](const PortOptions& of) { return option::literal(of.twin); }},
       {"address",

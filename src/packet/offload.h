@@ -49,8 +49,8 @@ enum class Segmentation : std::uint8_t { tcp, udp };
 //
 // As Linux does it (tcp_gso_segment): the sequence number and the IPv4 identification count up, FIN and PSH are of the
 // last segment and CWR of the first (RFC 3168), every length and checksum is right, where the pseudo-header's sum was.
-// A packet in a VXLAN tunnel is cut up within it (skb_udp_tunnel_segment): each segment has the outer headers, too, with
-// a UDP checksum where the whole had one.
+// A packet in a VXLAN tunnel is cut up within it (skb_udp_tunnel_segment): each segment has the outer headers, too,
+// with a UDP checksum where the whole had one.
 class Segmenter {
  public:
   // `frame` stays where it is until done(), its transport checksum unfinished. False: not such a packet, or one in

@@ -25,10 +25,9 @@ std::uint8_t traffic_class(const std::uint8_t* ipv6) {
 bool udp_checksum_ok(const std::uint8_t* frame, const VxlanView& view, std::uint32_t bytes) {
   // A right checksum makes the sum over itself 0, which is given as 0xffff.
   const std::uint8_t* const udp = frame + view.udp;
-  const std::uint16_t sum =
-      view.family == 4
-          ? transport_checksum(header_at<Ipv4Header>(frame, ethernet), udp, bytes)
-          : transport_checksum(header_at<Ipv6Header>(frame, ethernet), protocol_udp, udp, bytes);
+  const std::uint16_t sum = view.family == 4
+                                ? transport_checksum(header_at<Ipv4Header>(frame, ethernet), udp, bytes)
+                                : transport_checksum(header_at<Ipv6Header>(frame, ethernet), protocol_udp, udp, bytes);
   return sum == 0xffff || sum == 0;
 }
 
@@ -98,9 +97,8 @@ bool find_vxlan(const std::uint8_t* frame, std::uint32_t length, VxlanView& view
     view.udp = ethernet + header;
     view.source = frame + ethernet + offsetof(Ipv4Header, source);
     view.destination = frame + ethernet + offsetof(Ipv4Header, destination);
-    view.port = (bits & ipv4_fragment_offset) != 0
-                    ? std::uint16_t{0}
-                    : be16(header_at<UdpHeader>(frame, view.udp).destination_port);
+    view.port = (bits & ipv4_fragment_offset) != 0 ? std::uint16_t{0}
+                                                   : be16(header_at<UdpHeader>(frame, view.udp).destination_port);
     return true;
   }
   if (type != ethertype_ipv6 || length < ethernet + sizeof(Ipv6Header) + sizeof(UdpHeader)) return false;

@@ -66,12 +66,12 @@ void set_ecn(std::uint8_t* frame, const InnerIp& ip, Ecn ecn);
 // --- In ---
 
 struct VxlanView {
-  std::uint8_t family = 0;         // of the outer IP, 4 or 6
-  std::uint8_t tos = 0;            // of the outer IP
-  bool fragment = false;           // of the outer packet: what is behind the IP header is not known
-  std::uint16_t port = 0;          // UDP destination, host order
-  std::uint32_t udp = 0;           // offset of the UDP header
-  const std::uint8_t* source = nullptr;       // outer addresses, in the frame
+  std::uint8_t family = 0;               // of the outer IP, 4 or 6
+  std::uint8_t tos = 0;                  // of the outer IP
+  bool fragment = false;                 // of the outer packet: what is behind the IP header is not known
+  std::uint16_t port = 0;                // UDP destination, host order
+  std::uint32_t udp = 0;                 // offset of the UDP header
+  const std::uint8_t* source = nullptr;  // outer addresses, in the frame
   const std::uint8_t* destination = nullptr;
   // By check_vxlan():
   std::uint32_t vni = 0;

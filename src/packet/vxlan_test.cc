@@ -84,9 +84,10 @@ TEST(Vxlan, FrontHasTheHeadersOfRfc7348) {
   VxlanFront::Options o = options(4);
   o.dont_fragment = VxlanFront::DontFragment::set;
   const Bytes frame = wrapped(o, inner());
-  const Bytes expected = {2,    0,    0,    0,    0,    2,    2,    0,    0,    0,    0,    1,    0x08, 0x00,  // Ethernet
-                          0x45, 0x00, 0x00, 0x76, 0x00, 0x00, 0x40, 0x00, 0x40, 0x11, 0xb6, 0x73, 192,  0,
-                          2,    1,    192,  0,    2,    2};  // IPv4, 118 bytes
+  const Bytes expected = {
+      2,    0,    0,    0,    0,    2,    2,    0,    0,    0,    0,    1,    0x08, 0x00,  // Ethernet
+      0x45, 0x00, 0x00, 0x76, 0x00, 0x00, 0x40, 0x00, 0x40, 0x11, 0xb6, 0x73, 192,  0,
+      2,    1,    192,  0,    2,    2};  // IPv4, 118 bytes
   EXPECT_EQ(Bytes(frame.begin(), frame.begin() + 34), expected);
   EXPECT_GE(frame[34], 0xc0);  // a dynamic port
   const Bytes rest = {0x12, 0xb5, 0x00, 0x62, 0x00, 0x00, 0x08, 0, 0, 0, 0, 0, 100, 0};
@@ -119,7 +120,9 @@ TEST(Vxlan, FieldsFollowTheInnerPacketWhereToldTo) {
     VxlanFront::Options o = options(family);
     o.dscp = 10;
     InnerIp outer;
-    const auto outer_of = [&](const Bytes& frame) { return inner_ip(frame.data(), static_cast<std::uint32_t>(frame.size())); };
+    const auto outer_of = [&](const Bytes& frame) {
+      return inner_ip(frame.data(), static_cast<std::uint32_t>(frame.size()));
+    };
     outer = outer_of(wrapped(o, inner(46 << 2 | ect0)));
     EXPECT_EQ(outer.tos, 10 << 2 | ect0);
     EXPECT_EQ(outer.ttl, 64);
@@ -201,11 +204,13 @@ TEST(Vxlan, ReservedBitsAndPaddingCountForNothing) {
 
 TEST(Vxlan, FragmentsAreToldApart) {
   VxlanView view;
-  const Bytes first = PacketBuilder().ipv4("192.0.2.2", "192.0.2.1").fragment(0, true).udp(50000, 4789).payload(64).build();
+  const Bytes first =
+      PacketBuilder().ipv4("192.0.2.2", "192.0.2.1").fragment(0, true).udp(50000, 4789).payload(64).build();
   ASSERT_TRUE(find_vxlan(first.data(), static_cast<std::uint32_t>(first.size()), view));
   EXPECT_TRUE(view.fragment);
   EXPECT_EQ(view.port, 4789);
-  const Bytes later = PacketBuilder().ipv4("192.0.2.2", "192.0.2.1").fragment(64, false).udp(50000, 4789).payload(64).build();
+  const Bytes later =
+      PacketBuilder().ipv4("192.0.2.2", "192.0.2.1").fragment(64, false).udp(50000, 4789).payload(64).build();
   ASSERT_TRUE(find_vxlan(later.data(), static_cast<std::uint32_t>(later.size()), view));
   EXPECT_TRUE(view.fragment);
   EXPECT_EQ(view.port, 0);
@@ -240,9 +245,10 @@ TEST(Vxlan, ALongFrameIsCutUpWithinItsTunnel) {
 
 TEST(Vxlan, OtherFramesAreNone) {
   VxlanView view;
-  for (const Bytes& frame : {PacketBuilder().arp_request("10.9.0.1", "10.9.0.2").pad_to(60).build(),
-                             PacketBuilder().ipv4("192.0.2.2", "192.0.2.1").tcp(4789, 4789).payload(60).build(),
-                             PacketBuilder().vlan(5).ipv4("192.0.2.2", "192.0.2.1").udp(4789, 4789).payload(60).build()}) {
+  for (const Bytes& frame :
+       {PacketBuilder().arp_request("10.9.0.1", "10.9.0.2").pad_to(60).build(),
+        PacketBuilder().ipv4("192.0.2.2", "192.0.2.1").tcp(4789, 4789).payload(60).build(),
+        PacketBuilder().vlan(5).ipv4("192.0.2.2", "192.0.2.1").udp(4789, 4789).payload(60).build()}) {
     EXPECT_FALSE(find_vxlan(frame.data(), static_cast<std::uint32_t>(frame.size()), view));
   }
 }

@@ -139,8 +139,8 @@ Expected<void> xdp_sizes(const PortOptions& port, const MemoryOptions& memory) {
 
 // Those that take any frame, and have sizes of their own.
 bool has_no_mtu(const std::string& device) {
-  return device_name(device) == "replay" || is_virtual(device) || is_driver(device, "net_pcap") || is_driver(device, "net_ring") ||
-         is_driver(device, "net_null");
+  return device_name(device) == "replay" || is_virtual(device) || is_driver(device, "net_pcap") ||
+         is_driver(device, "net_ring") || is_driver(device, "net_null");
 }
 
 Expected<void> check_af_packet(const PortOptions& port) {

@@ -66,7 +66,9 @@ TEST(Fdb, ThreadsNeverSeeAnothersRemote) {
   for (unsigned round = 0; round < 20'000; ++round) {
     const std::uint64_t mac = 1 + round % 200;
     const RemoteId found = fdb.find(mac);
-    if (found != no_remote) ASSERT_EQ(found / 2, mac);
+    if (found != no_remote) {
+      ASSERT_EQ(found / 2, mac);
+    }
     if (round % 100 == 0) fdb.forget([&](RemoteId id) { return id % 3 == round % 3; });
   }
   stop = true;

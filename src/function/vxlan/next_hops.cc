@@ -25,8 +25,7 @@ using packet::IpAddress;
 constexpr timeval answer_patience{1, 0};
 // Of a change; others that come with it are then heard of together.
 constexpr std::chrono::milliseconds settle_time(20);
-constexpr unsigned usable =
-    NUD_PERMANENT | NUD_NOARP | NUD_REACHABLE | NUD_STALE | NUD_DELAY | NUD_PROBE;
+constexpr unsigned usable = NUD_PERMANENT | NUD_NOARP | NUD_REACHABLE | NUD_STALE | NUD_DELAY | NUD_PROBE;
 
 std::uint8_t kernel_family(const IpAddress& address) {
   return address.family == 4 ? AF_INET : AF_INET6;

@@ -22,7 +22,8 @@ std::string why_no_end(const IpAddress& address) {
                           : is_in("::/128") || is_in("::1/128") || is_in("::ffff:0:0/96")) {
     return "is no address that another host could send to";
   }
-  if (address.family == 6 && is_in("fe80::/10")) return "is link-local: give both ends a global or unique local address";
+  if (address.family == 6 && is_in("fe80::/10"))
+    return "is link-local: give both ends a global or unique local address";
   return {};
 }
 
@@ -118,7 +119,8 @@ Tunnel read_tunnel(Settings& section, const engine::PortTable& ports) {
     section.error("port", "is no end of a tunnel: a port of its own, with device = \"vxlan\", is");
   }
   tunnel.port = port.value_or(0);
-  if (!section.has("vni")) section.error("vni", "is missing: the network's number, 1 to 16777215, as the remotes have it");
+  if (!section.has("vni"))
+    section.error("vni", "is missing: the network's number, 1 to 16777215, as the remotes have it");
   tunnel.vni = static_cast<std::uint32_t>(section.integer("vni", 1, 0, packet::most_vni));
   if (const std::string local = section.required_text("local"); !local.empty()) {
     tunnel.local = read_end(section, "local", local).value_or(IpAddress{});

@@ -34,12 +34,16 @@ Read read(const std::string& text) {
   return {std::move(settings), diagnostics.lines};
 }
 
-std::string tunnel(const std::string& lines) { return "[[vxlan.tunnel]]\n" + lines; }
-const std::string other = "[[vxlan.tunnel]]\nport = \"vy\"\nvni = 2\nlocal = \"2001:db8::1\"\nremotes = [\"2001:db8::2\"]\n";
+std::string tunnel(const std::string& lines) {
+  return "[[vxlan.tunnel]]\n" + lines;
+}
+const std::string other =
+    "[[vxlan.tunnel]]\nport = \"vy\"\nvni = 2\nlocal = \"2001:db8::1\"\nremotes = [\"2001:db8::2\"]\n";
 const std::string plain = "port = \"vx\"\nvni = 1\nlocal = \"192.0.2.1\"\nremotes = [\"192.0.2.2\"]\n";
 
 TEST(Tunnels, AreReadWithTheirDefaults) {
-  const Read got = read(tunnel(plain) + "[[vxlan.tunnel.fdb]]\nmac = \"02:00:00:00:00:09\"\nremote = \"192.0.2.9\"\n" + other);
+  const Read got =
+      read(tunnel(plain) + "[[vxlan.tunnel.fdb]]\nmac = \"02:00:00:00:00:09\"\nremote = \"192.0.2.9\"\n" + other);
   EXPECT_THAT(got.mistakes, IsEmpty());
   ASSERT_EQ(got.settings.tunnels.size(), 2U);
   const Tunnel& one = got.settings.tunnels[0];
@@ -85,8 +89,10 @@ TEST(Tunnels, MistakesHaveTheirPlace) {
 }
 
 TEST(Tunnels, AreToldApart) {
-  EXPECT_THAT(read(tunnel(plain) + tunnel(plain) + other).mistakes, Contains(HasSubstr("a port is the end of one tunnel")));
-  EXPECT_THAT(read(tunnel(plain) + tunnel("port = \"vy\"\nvni = 1\nlocal = \"192.0.2.1\"\nremotes = [\"192.0.2.3\"]\n")).mistakes,
+  EXPECT_THAT(read(tunnel(plain) + tunnel(plain) + other).mistakes,
+              Contains(HasSubstr("a port is the end of one tunnel")));
+  EXPECT_THAT(read(tunnel(plain) + tunnel("port = \"vy\"\nvni = 1\nlocal = \"192.0.2.1\"\nremotes = [\"192.0.2.3\"]\n"))
+                  .mistakes,
               Contains(HasSubstr("could be either tunnel's")));
   EXPECT_THAT(read(tunnel(plain)).mistakes, Contains(HasSubstr("no [[vxlan.tunnel]] has port = \"vy\"")));
   EXPECT_THAT(read("").mistakes, Contains(HasSubstr("there is no tunnel")));

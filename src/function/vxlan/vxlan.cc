@@ -3,11 +3,14 @@
 #include <rte_mbuf.h>
 
 #include <algorithm>
+#include <cstring>
+#include <string_view>
 #include <utility>
 
 #include "engine/batch_edit.h"
 #include "engine/emitter.h"
 #include "engine/pipeline.h"
+#include "packet/checksum.h"
 #include "packet/parse.h"
 
 namespace sluice::function {
@@ -20,7 +23,7 @@ const Reason malformed = packet::register_reason(
 const Reason bad_udp_checksum = packet::register_reason(
     "vxlan_checksum", "a tunnel's frame whose UDP checksum is wrong, or left out over IPv6 with udp_checksum = true");
 const Reason in_fragments =
-    packet::register_reason("vxlan_fragment", "a tunnel's frame in fragments: make the MTU between the ends larger");
+    packet::register_reason("vxlan_fragment", "a fragment of a tunnel's frame that does not fit to the others of it");
 const Reason unknown_vni =
     packet::register_reason("vxlan_unknown_vni", "a tunnel's frame of a network (VNI) that no [[vxlan.tunnel]] has");
 const Reason unknown_remote =
@@ -31,8 +34,8 @@ const Reason unresolved =
     packet::register_reason("vxlan_unresolved", "no route to the tunnel's other end, or nobody answers: see the log");
 const Reason too_long = packet::register_reason(
     "vxlan_too_long", "with its outer headers larger than the next link's MTU, or than its buffer");
-const Reason no_remote_known = packet::register_reason(
-    "vxlan_no_remote", "for an unknown station or a group, of a tunnel without `remotes`");
+const Reason no_remote_known =
+    packet::register_reason("vxlan_no_remote", "for an unknown station or a group, of a tunnel without `remotes`");
 
 constexpr std::uint32_t ethernet = sizeof(packet::EthernetHeader);
 
@@ -64,10 +67,47 @@ Expected<void> Vxlan::prepare(const engine::Plan& plan) {
   return control_->start(std::size_t{2} * plan.lanes);
 }
 
-bool Vxlan::is_ours(const VxlanView& view, const engine::Batch& batch, std::uint32_t i,
-                    packet::VxlanView& outer) const {
-  return packet::find_vxlan(batch.data(i), batch.length[i], outer) && view.ends_here(outer) &&
-         packet::mac_word(batch.data(i)) == view.source_macs[batch.row[i].port];
+bool Vxlan::take(engine::Batch& batch, std::uint32_t i, const VxlanView& view, In& in) {
+  packet::VxlanView outer;
+  if (!packet::find_vxlan(batch.data(i), batch.length[i], outer)) return false;
+  if (!(outer.fragment ? view.is_local(outer) : view.ends_here(outer))) return false;
+  if (packet::mac_word(batch.data(i)) != view.source_macs[batch.row[i].port]) return false;
+  if (outer.fragment) return take_piece(batch, i, view, outer, in);
+  take_out(batch, i, view, outer, in);
+  return true;
+}
+
+// The piece that completes its packet becomes the packet.
+bool Vxlan::take_piece(engine::Batch& batch, std::uint32_t i, const VxlanView& view, packet::VxlanView outer, In& in) {
+  std::uint8_t* const frame = batch.data(i);
+  if (outer.family == 4) {
+    const auto& ip = packet::header_at<packet::Ipv4Header>(frame, ethernet);
+    if (ip.checksum != packet::ipv4_header_checksum(ip)) return false;  // the router's, or the host's, to refuse
+  }
+  switch (in.fragments.take(frame, batch.length[i], outer, view.ends_here(outer), control_->now())) {
+    case OuterFragments::Taken::no:
+      return false;
+    case OuterFragments::Taken::kept:
+      in.pieces.add(1);
+      rte_pktmbuf_free(batch.consume(i));
+      return true;
+    case OuterFragments::Taken::refused:
+      batch.drop(i, in_fragments);
+      return true;
+    case OuterFragments::Taken::whole:
+      break;
+  }
+  in.pieces.add(1);
+  const std::string_view whole = in.fragments.datagram();
+  if (whole.size() > engine::room_from(batch, i)) {
+    batch.drop(i, too_long);
+    return true;
+  }
+  std::memcpy(frame, whole.data(), whole.size());
+  engine::set_length(batch, i, static_cast<std::uint32_t>(whole.size()));
+  packet::find_vxlan(frame, batch.length[i], outer);
+  take_out(batch, i, view, outer, in);
+  return true;
 }
 
 void Vxlan::admit(engine::Batch& batch, engine::Span span) {
@@ -75,11 +115,7 @@ void Vxlan::admit(engine::Batch& batch, engine::Span span) {
   In& in = in_[batch.lane];
   for (std::uint32_t i = span.first; i < span.end(); ++i) {
     if (!batch.goes_on(i)) continue;
-    packet::VxlanView outer;
-    if (is_ours(view, batch, i, outer)) {
-      take_out(batch, i, view, in);
-      continue;
-    }
+    if (take(batch, i, view, in)) continue;
     // A port that is no end of a wire is one of tunnels alone: the rest on it is between its link and the host.
     const std::uint16_t port = batch.row[i].port;
     if (!is_routed_ && ports_.peer(port) == port) batch.punt(i);
@@ -87,10 +123,7 @@ void Vxlan::admit(engine::Batch& batch, engine::Span span) {
   control_->release(in_reader(batch.lane));
 }
 
-void Vxlan::take_out(engine::Batch& batch, std::uint32_t i, const VxlanView& view, In& in) {
-  packet::VxlanView outer;
-  packet::find_vxlan(batch.data(i), batch.length[i], outer);
-  if (outer.fragment) return batch.drop(i, in_fragments);
+void Vxlan::take_out(engine::Batch& batch, std::uint32_t i, const VxlanView& view, packet::VxlanView outer, In& in) {
   const auto fault = packet::check_vxlan(batch.data(i), batch.length[i], true, outer);
   if (fault != packet::VxlanFault::none) return batch.drop(i, reason_of(fault));
   const TunnelView* const tunnel = view.tunnel_for(outer);
@@ -153,8 +186,7 @@ void wrap(rte_mbuf& buffer, const Inner& inner, const Remote& remote, std::uint1
 
 }  // namespace
 
-unsigned Vxlan::leave(std::uint32_t lane, std::uint16_t port, rte_mbuf** frames, unsigned count,
-                      engine::Emitter& out) {
+unsigned Vxlan::leave(std::uint32_t lane, std::uint16_t port, rte_mbuf** frames, unsigned count, engine::Emitter& out) {
   Out& state = out_[lane];
   const bool outermost = state.view == nullptr;
   if (outermost) state.view = &control_->view(out_reader(lane));
@@ -241,6 +273,7 @@ std::vector<engine::Figure> Vxlan::figures() const {
       {"vxlan_flooded_frames", "of these, those for a group or an unknown station", sum(out_, &Out::flooded)},
       {"vxlan_flood_lost", "copies of flooded frames that one of several remotes did not get",
        sum(out_, &Out::copies_lost)},
+      {"vxlan_fragments", "outer fragments that were put together, or wait for others", sum(in_, &In::pieces)},
       {"vxlan_moved", "times that a station turned up behind another remote", sum(in_, &In::moved)},
       {"vxlan_fdb_full", "frames whose station found no room in the forwarding table", sum(in_, &In::fdb_full)},
       {"vxlan_fdb_entries", "stations learned", control_ ? control_->learned() : 0, false},

@@ -3,8 +3,8 @@
 // the port, of elements and of the host, goes into the tunnel. It stands first in its chain.
 //
 // In: admit() takes frames to a tunnel's address and UDP port, before others look at them: checks them, takes the outer
-// headers off, combines the ECN fields (RFC 6040) and learns who is behind which remote. A frame that is wrong, of an
-// unknown network or from an unknown remote is dropped under a name.
+// headers off, puts outer fragments together, combines the ECN fields (RFC 6040) and learns who is behind which remote.
+// A frame that is wrong, of an unknown network or from an unknown remote is dropped under a name.
 //
 // Out: leave() finds the remote of a frame's destination, configured or learned; a frame for a group or an unknown
 // station goes to all of `remotes`, each a copy (head-end replication). The outer frame leaves by the port and to the
@@ -23,6 +23,7 @@
 #include "engine/element.h"
 #include "engine/port_table.h"
 #include "engine/traits.h"
+#include "function/vxlan/outer_fragments.h"
 #include "function/vxlan/tunnels.h"
 #include "function/vxlan/vxlan_control.h"
 
@@ -53,15 +54,18 @@ class Vxlan final : public engine::Element,
  private:
   // Of one side of a lane: its thread's.
   struct alignas(64) In {
-    engine::Counter frames, bytes, fdb_full, moved;
+    engine::Counter frames, bytes, fdb_full, moved, pieces;
+    OuterFragments fragments;
   };
   struct alignas(64) Out {
     engine::Counter frames, bytes, flooded, copies_lost;
     const VxlanView* view = nullptr;  // while leave() is under way, which may call itself
     std::uint16_t ip_id = 0;
   };
-  void take_out(engine::Batch& batch, std::uint32_t i, const VxlanView& view, In& in);
-  bool is_ours(const VxlanView& view, const engine::Batch& batch, std::uint32_t i, packet::VxlanView& outer) const;
+  void take_out(engine::Batch& batch, std::uint32_t i, const VxlanView& view, packet::VxlanView outer, In& in);
+  // Whether the frame is a tunnel's, and is dealt with.
+  bool take(engine::Batch& batch, std::uint32_t i, const VxlanView& view, In& in);
+  bool take_piece(engine::Batch& batch, std::uint32_t i, const VxlanView& view, packet::VxlanView outer, In& in);
   void learn(const TunnelView& tunnel, const Remote& remote, const std::uint8_t* inner, In& in);
   void put_in(const TunnelView& tunnel, rte_mbuf* frame, Out& state, engine::Emitter& out);
   void flood(const TunnelView& tunnel, rte_mbuf* frame, Out& state, engine::Emitter& out);

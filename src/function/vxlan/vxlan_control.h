@@ -61,9 +61,9 @@ class VxlanControl {
   void name_remotes();
 
   TunnelSettings settings_;
-  std::vector<std::string> twins_;      // by port
-  std::vector<std::uint64_t> macs_;     // likewise
-  std::vector<std::unique_ptr<Fdb>> fdbs_;  // by port; null: no virtual one
+  std::vector<std::string> twins_;             // by port
+  std::vector<std::uint64_t> macs_;            // likewise
+  std::vector<std::unique_ptr<Fdb>> fdbs_;     // by port; null: no virtual one
   std::map<packet::IpAddress, RemoteId> ids_;  // those of old stay
   std::map<packet::IpAddress, Followed> followed_;
   std::optional<NextHops> hops_;

@@ -6,9 +6,13 @@
 namespace sluice::function {
 namespace {
 
-bool is_for(const Tunnel& tunnel, const packet::VxlanView& outer) {
-  return tunnel.local.family == outer.family && tunnel.udp_port == outer.port &&
+bool has_address(const Tunnel& tunnel, const packet::VxlanView& outer) {
+  return tunnel.local.family == outer.family &&
          std::memcmp(tunnel.local.bytes.data(), outer.destination, tunnel.local.bits() / 8) == 0;
+}
+
+bool is_for(const Tunnel& tunnel, const packet::VxlanView& outer) {
+  return tunnel.udp_port == outer.port && has_address(tunnel, outer);
 }
 
 Remote make_remote(const Tunnel& tunnel, const packet::IpAddress& address, RemoteId id, const NextHop& hop) {
@@ -58,12 +62,17 @@ TunnelView::TunnelView(const Tunnel& tunnel, const std::map<packet::IpAddress, R
 
 const Remote* TunnelView::by_address(const std::uint8_t* address) const {
   const packet::IpAddress wanted = packet::IpAddress::from_bytes(tunnel_.local.family, address);
-  const auto at = std::ranges::lower_bound(by_address_, wanted, {}, &std::pair<packet::IpAddress, std::uint16_t>::first);
+  const auto at =
+      std::ranges::lower_bound(by_address_, wanted, {}, &std::pair<packet::IpAddress, std::uint16_t>::first);
   return at == by_address_.end() || at->first != wanted ? nullptr : &remotes_[at->second];
 }
 
 bool VxlanView::ends_here(const packet::VxlanView& outer) const {
   return std::ranges::any_of(tunnels, [&](const TunnelView& one) { return is_for(one.tunnel(), outer); });
+}
+
+bool VxlanView::is_local(const packet::VxlanView& outer) const {
+  return std::ranges::any_of(tunnels, [&](const TunnelView& one) { return has_address(one.tunnel(), outer); });
 }
 
 const TunnelView* VxlanView::tunnel_for(const packet::VxlanView& outer) const {

@@ -55,7 +55,7 @@ class TunnelView {
   static constexpr std::uint16_t none = 0xffff;
   Tunnel tunnel_;
   std::vector<Remote> remotes_;
-  std::vector<std::uint16_t> place_of_;  // of each id
+  std::vector<std::uint16_t> place_of_;                                  // of each id
   std::vector<std::pair<packet::IpAddress, std::uint16_t>> by_address_;  // in order
   std::unordered_map<std::uint64_t, std::uint16_t> stations_;
 };
@@ -69,8 +69,9 @@ struct VxlanView {
   std::vector<std::uint64_t> source_macs;  // of each port, as packet::mac_word(): what frames for it are sent to
 
   static constexpr std::uint16_t no_tunnel = 0xffff;
-  // Whether frames to this address and UDP port are tunnels' at all; port 0: a fragment's, which has none.
+  // Whether frames to this address and UDP port are tunnels' at all; to this address.
   bool ends_here(const packet::VxlanView& outer) const;
+  bool is_local(const packet::VxlanView& outer) const;
   // By address, UDP port and VNI; null: none.
   const TunnelView* tunnel_for(const packet::VxlanView& outer) const;
 };
