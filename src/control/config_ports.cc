@@ -137,7 +137,8 @@ void finish_virtual(Settings& root, Settings& section, const std::vector<port::P
                     port::PortOptions& port) {
   for (const char* const key : {"queues", "lanes"}) {
     const unsigned value = std::string_view(key) == "queues" ? port.queues : port.lanes;
-    if (value != 1) section.error(key, "allowed is 1: nothing is received from a device \"" + port.device + "\"");
+    if (value != 1 && section.has(key))
+      section.error(key, "allowed is 1: nothing is received from a device \"" + port.device + "\"");
   }
   if (section.has("mtu")) return;
   unsigned widest = 0;
