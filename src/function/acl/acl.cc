@@ -190,7 +190,6 @@ Expected<void> Acl::prepare(const engine::Plan& plan) {
   lanes_ = plan.lanes;
   if (plan.pipeline != nullptr) egress_ = plan.pipeline->first<engine::Egress>();
   current_.emplace(std::size_t{lanes_} * (engine::batches_range.most + 1));
-  ports_ = plan.ports;
   hits_.emplace(lanes_);
   auto built = build(options_, 1);
   if (!built) return tl::unexpected(built.error());
@@ -241,8 +240,7 @@ Expected<void> Acl::attach(device::Gpu& gpu, const engine::DevicePlan& plan) {
 void Acl::classify(engine::Batch& batch, engine::Span span) {
   const Area a(area(batch), batch.capacity);
   if (span.first == 0) *a.header = {};
-  const std::uint32_t before4 = a.header->keys4, before6 = a.header->keys6;
-  std::uint32_t n4 = before4, n6 = before6;
+  std::uint32_t n4 = a.header->keys4, n6 = a.header->keys6;
   for (std::uint32_t i = span.first; i < span.end(); ++i) {
     const std::uint8_t* const frame = batch.data(i);
     if (!batch.is_live(i)) [[unlikely]] {
@@ -273,26 +271,34 @@ void Acl::classify(engine::Batch& batch, engine::Span span) {
   if (tags_.load(std::memory_order_relaxed)) {
     const auto set = current_->read(std::size_t{lanes_} * engine::batches_range.most + batch.lane);
     const bool is_same = span.first != 0 && a.header->tagged == set->generation;
-    tag(a, batch.lane, *set, batch.lane, is_same ? before4 : 0, is_same ? before6 : 0);
+    const std::uint32_t first = is_same ? span.first : 0;
+    tag(a, batch, {first, span.end() - first}, *set, batch.lane);
   }
   // A device has read these places, and owns them as much as this core does.
   sluice::prefetch_for_write(a.keys4 + n4, next_burst * sizeof(Key4));
   sluice::prefetch_for_write(a.places + batch.count, next_burst * sizeof(std::uint32_t));
 }
 
-// Gives the keys from these on their tags, for that list.
-void Acl::tag(const Area& a, std::uint32_t lane, const RuleSet& set, std::uint32_t reader, std::uint32_t from4,
-              std::uint32_t from6) const {
+// Gives the keys of these rows their tags, for that list. A row's port is that which its frame came in by for elements:
+// of what an element in front has taken out of a tunnel another one than the lane's.
+void Acl::tag(const Area& a, const engine::Batch& batch, engine::Span rows, const RuleSet& set,
+              std::uint32_t reader) const {
   a.header->tagged = set.generation;
   if (set.plan.empty()) return;
-  const std::uint16_t common = set.plan.ingress_tags(ingress(lane));
   const auto each = [&](const auto& tags_of) {
-    const auto write = [&](auto& key) {
-      const auto tags = static_cast<std::uint16_t>(tags_of(key) | common);
+    const auto write = [&](auto& key, std::uint32_t row) {
+      const auto tags = static_cast<std::uint16_t>(tags_of(key) | set.plan.ingress_tags(batch.row[row].port));
       std::memcpy(key.tags, &tags, sizeof tags);
     };
-    std::for_each(a.keys4 + from4, a.keys4 + a.header->keys4, write);
-    std::for_each(a.keys6 + from6, a.keys6 + a.header->keys6, write);
+    for (std::uint32_t i = rows.first; i < rows.end(); ++i) {
+      const std::uint32_t place = a.places[i];
+      if (place >= place_malformed) continue;
+      if ((place & place_is_key6) != 0) {
+        write(a.keys6[place & ~place_is_key6], i);
+      } else {
+        write(a.keys4[place], i);
+      }
+    }
   };
   if (!set.sets) {
     each([](const auto&) { return std::uint16_t{0}; });
@@ -303,9 +309,9 @@ void Acl::tag(const Area& a, std::uint32_t lane, const RuleSet& set, std::uint32
 }
 
 // Keys that were made for another list, just before a reload, are tagged anew.
-void Acl::tag_for(const Area& a, std::uint32_t lane, const RuleSet& set, std::uint32_t reader) const {
+void Acl::tag_for(const Area& a, const engine::Batch& batch, const RuleSet& set, std::uint32_t reader) const {
   if (!set.plan.empty() && a.header->tagged != set.generation) [[unlikely]]
-    tag(a, lane, set, reader, 0, 0);
+    tag(a, batch, {0, batch.count}, set, reader);
 }
 
 Expected<void> Acl::launch(engine::Batch& batch, device::GpuStream& stream) {
@@ -319,7 +325,7 @@ Expected<void> Acl::launch(engine::Batch& batch, device::GpuStream& stream) {
 void Acl::take_set(const Area& a, const engine::Batch& batch, const OnDevice& device) {
   current_->pin(reader_of(batch), device.set);
   a.header->set = device.set;
-  tag_for(a, batch.lane, *device.set, static_cast<std::uint32_t>(worker_of(batch.device)));
+  tag_for(a, batch, *device.set, static_cast<std::uint32_t>(worker_of(batch.device)));
 }
 
 bool Acl::join(const engine::Batch& batch, FusedWork& work) {
@@ -342,7 +348,7 @@ void Acl::compute(engine::Batch& batch, engine::Span span) {
   const Area a(area(batch), batch.capacity);
   if (span.first == 0) {
     a.header->set = current_->pin(reader_of(batch));
-    tag_for(a, batch.lane, *a.header->set, computer_of(batch.lane, lanes_));
+    tag_for(a, batch, *a.header->set, computer_of(batch.lane, lanes_));
   }
   Range four, six;
   if (span.first == 0 && span.count == batch.count) {

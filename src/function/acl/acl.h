@@ -146,10 +146,9 @@ class Acl final : public engine::Element,
   void publish(Built built);
   void end_old_logs();
   std::vector<std::shared_ptr<AclLog>> logs() const;
-  void tag(const Area& area, std::uint32_t lane, const RuleSet& set, std::uint32_t reader, std::uint32_t from4,
-           std::uint32_t from6) const;
-  void tag_for(const Area& area, std::uint32_t lane, const RuleSet& set, std::uint32_t reader) const;
-  std::uint16_t ingress(std::uint32_t lane) const { return lane < ports_.size() ? ports_[lane] : std::uint16_t{0}; }
+  void tag(const Area& area, const engine::Batch& batch, engine::Span rows, const RuleSet& set,
+           std::uint32_t reader) const;
+  void tag_for(const Area& area, const engine::Batch& batch, const RuleSet& set, std::uint32_t reader) const;
   packet::Reason act(const Area& area, engine::Batch& batch, std::uint32_t i, std::uint64_t tsc) const;
   void take_set(const Area& area, const engine::Batch& batch, const OnDevice& device);
   static bool tell(engine::Batch& batch, std::uint32_t i, engine::Emitter& out);
@@ -159,7 +158,6 @@ class Acl final : public engine::Element,
   AclOptions options_;
   File file_;
   const engine::Egress* egress_ = nullptr;     // of the element that forwards; null: there is none
-  std::vector<std::uint16_t> ports_;           // by lane: that its frames come in by
   std::optional<Exchanged<RuleSet>> current_;  // its readers: batches, and each lane's collector
   std::atomic<bool> tags_{false};              // keys of the list in force have tags
   mutable std::mutex sets_mutex_;              // of what is below, which others read

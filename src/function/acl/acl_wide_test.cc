@@ -32,6 +32,37 @@ Bytes to_port(std::uint16_t port, const char* from = "192.0.2.1") {
   return PacketBuilder().ipv4(from, "192.0.2.200").udp(7, port).payload(20).build();
 }
 
+// Frames to UDP port 2 have come in by "out", as those have that a tunnel's end takes out of frames of "in".
+class ByAnotherPort final : public engine::Element, public engine::Ingress {
+ public:
+  void admit(engine::Batch& batch, engine::Span span) override {
+    constexpr std::size_t destination_port = 14 + 20 + 2;
+    for (std::uint32_t i = span.first; i < span.end(); ++i) {
+      if (batch.data(i)[destination_port + 1] == 2) batch.row[i].port = 1;
+    }
+  }
+  void apply(engine::Batch&, engine::Span, engine::Emitter&) override {}
+  void* find_trait(std::string_view name) override { return engine::offer<engine::Ingress>(name, this); }
+};
+
+TEST_P(AclWide, PortsAreOfFramesNotOfLanes) {
+  const Outcome outcome = trial_.run({to_port(1), to_port(2), to_port(3)}, [](const engine::PortTable& table) {
+    auto acl = acl_of(R"(
+[[acl.rule]]
+destination_port = [1, 2, 3]
+ingress = "out"
+action = "deny"
+)",
+                      table);
+    std::vector<std::unique_ptr<engine::Element>> elements;
+    elements.push_back(std::make_unique<ByAnotherPort>());
+    elements.push_back(std::move(acl));
+    elements.push_back(std::make_unique<Bridge>(std::vector<std::uint16_t>{1, 0}));
+    return std::make_unique<engine::Pipeline>(std::move(elements));
+  });
+  EXPECT_EQ(frames_of(outcome), std::vector<std::uint64_t>{1});
+}
+
 // Frames come in by "in" and leave by "out".
 TEST_P(AclWide, PortsThatFramesComeInAndLeaveBy) {
   const Outcome outcome =

@@ -282,7 +282,6 @@ void InspectLane::begin_batch(const engine::Batch& batch, std::uint64_t tsc) {
   inspection_.begin(budget_.begin(tsc, batch.segment[0].rx_tsc, batch.count, batch.bytes), batch.count);
   inspection_.set_late_from(budget_.late_from());
   inspection_.set_looks_until(budget_.looks_until(), tsc, away_ticks_);
-  sink_.set_port(batch.segment[0].rx_port);
 }
 
 // Of a batch that others have dropped whole nothing came here.

@@ -103,6 +103,7 @@ class InspectLane {
     if (batch.ticket != batch_ || batch.lane != batch_lane_) [[unlikely]] {
       begin_batch(batch, tsc);
     }
+    sink_.set_port(batch.row[i].port);  // the lane's, or a tunnel's
     inspection_.next(batch.count - i);
     goes_by_ = !clock_.has_stamped(*batch.mbuf[i]);
     const std::uint64_t time = goes_by_ ? now_ : captured_.of(clock_.of(*batch.mbuf[i], now_));

@@ -75,6 +75,7 @@ class InspectLaneTest : public testing::Test {
     std::vector<rte_mbuf> mbuf(frames.size());
     std::vector<rte_mbuf*> mbufs;
     std::vector<engine::Segment> segments;
+    std::vector<engine::Row> rows(frames.size(), engine::Row{.port = rx_port});
     engine::Batch batch;
     for (std::uint32_t i = 0; i < frames.size(); ++i) {
       address.push_back(reinterpret_cast<std::uint64_t>(frames[i].data()));
@@ -88,6 +89,7 @@ class InspectLaneTest : public testing::Test {
     batch.length = length.data();
     batch.mbuf = mbufs.data();
     batch.segment = segments.data();
+    batch.row = rows.data();
     batch.count = batch.segments = batch.capacity = static_cast<std::uint32_t>(frames.size());
     batch.ticket = ++ticket_;
     Judgement judgement;

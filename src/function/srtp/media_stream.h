@@ -149,7 +149,7 @@ class alignas(64) MediaStream {
   void disown(std::uint32_t change);
 
   // Whether the stream is this lane's, or any lane's; claim(): then it is if it was nobody's. `port`: of the gateway,
-  // that the lane's frames come in by.
+  // that the frame has come in by (Row::port).
   bool is_of(std::uint32_t lane) const { return (owner_.load(std::memory_order_relaxed) & lane_bits) == lane; }
   bool is_claimed() const { return owner_.load(std::memory_order_acquire) != nobody; }
   bool claim(std::uint32_t lane, std::uint16_t port = 0);

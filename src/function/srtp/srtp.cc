@@ -139,8 +139,6 @@ Expected<void> Srtp::prepare(const engine::Plan& plan) {
     return make_error("[srtp] cannot have forwarders: a stream is one thread's. Take [engine] forwarder_cores away");
   }
   lanes_count_ = plan.lanes;
-  lane_ports_ = plan.ports;
-  lane_ports_.resize(plan.lanes);
   for (std::uint32_t lane = 0; lane < plan.lanes; ++lane) {
     auto cpu = crypto::Cpu::make();
     if (!cpu) return make_error("[srtp] " + cpu.error().message);
@@ -341,8 +339,8 @@ std::uint32_t Srtp::prepare_packet(const engine::Batch& batch, const Area& a, st
   const std::uint32_t most = stream.protects() ? std::min(buffer, options_.largest_frame) : buffer;
   if (most < media.payload_offset() + length) return drop(srtp_too_big);
   bool unowned = false;
-  if (!stream.is_of(batch.lane) || !stream.may_come_by(lane_ports_[batch.lane])) [[unlikely]] {
-    const packet::Reason why = look_at_lane(batch.lane, stream, unowned);
+  if (!stream.is_of(batch.lane) || !stream.may_come_by(batch.row[i].port)) [[unlikely]] {
+    const packet::Reason why = look_at_lane(batch.lane, batch.row[i].port, stream, unowned);
     if (why != packet::no_reason) return drop(why);
   }
   if (!stream.conforms(batch.length[i], rte_rdtsc)) return drop(srtp_policed);
@@ -389,12 +387,13 @@ std::uint32_t Srtp::prepare_packet(const engine::Batch& batch, const Area& a, st
 }
 
 // Of a stream that is not this lane's, as far as is known: why not, or that it may become so.
-[[gnu::noinline]] packet::Reason Srtp::look_at_lane(std::uint32_t lane, MediaStream& stream, bool& unowned) const {
-  if (!stream.may_come_by(lane_ports_[lane])) return srtp_wrong_port;
+[[gnu::noinline]] packet::Reason Srtp::look_at_lane(std::uint32_t lane, std::uint16_t port, MediaStream& stream,
+                                                    bool& unowned) const {
+  if (!stream.may_come_by(port)) return srtp_wrong_port;
   if (stream.settings().keyless != Keyless::no) return packet::no_reason;
   if (stream.is_claimed()) return srtp_other_lane;
   unowned = stream.waits_for_authentic();
-  return unowned || stream.claim(lane, lane_ports_[lane]) ? packet::no_reason : srtp_other_lane;
+  return unowned || stream.claim(lane, port) ? packet::no_reason : srtp_other_lane;
 }
 
 // What the proxy terminates is the host's.
@@ -533,7 +532,7 @@ packet::Reason Srtp::finish(engine::Batch& batch, const Area& a, std::uint32_t i
     channel.withdraw(work.pending);
     return srtp_bad_checksum;
   }
-  if (work.unowned && verdict == crypto::Verdict::done && !work.stream->claim(batch.lane, lane_ports_[batch.lane]))
+  if (work.unowned && verdict == crypto::Verdict::done && !work.stream->claim(batch.lane, batch.row[i].port))
       [[unlikely]] {
     channel.abandon(work.pending);  // another lane was first
     return srtp_other_lane;

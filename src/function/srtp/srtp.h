@@ -144,7 +144,7 @@ class Srtp final : public engine::Element,
                              const MediaFrame& media) const;
   bool goes_on_in_clear(const std::uint8_t* frame, std::uint32_t length, const MediaFrame& media) const;
   void look_at_stray(std::uint32_t lane, const MediaStreamTable& table, MediaKey key);
-  packet::Reason look_at_lane(std::uint32_t lane, MediaStream& stream, bool& unowned) const;
+  packet::Reason look_at_lane(std::uint32_t lane, std::uint16_t port, MediaStream& stream, bool& unowned) const;
   std::uint32_t place_without_key(std::uint32_t lane, bool rtcp, MediaStream& stream);
   void compute_kept(const engine::Batch& batch, const Area& area);
   packet::Reason finish(engine::Batch& batch, const Area& area, std::uint32_t i, std::uint32_t place);
@@ -154,7 +154,6 @@ class Srtp final : public engine::Element,
 
   SrtpOptions options_;
   std::uint32_t lanes_count_ = 0;
-  std::vector<std::uint16_t> lane_ports_;
   std::optional<crypto::KeyTable> keys_;  // outlives the streams
   std::vector<std::unique_ptr<LaneState>> lanes_;
   // By DevicePlan::device; none without a GPU. KeyTable::installs() that the GPU has.

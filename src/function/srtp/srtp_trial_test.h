@@ -101,6 +101,7 @@ struct Judged {
 class SrtpTrial {
  public:
   static constexpr std::uint32_t capacity = 64, buffer = 2048;
+  static constexpr std::uint16_t port_of(std::uint32_t lane) { return lane == 0 ? 0 : 1; }
 
   // The device of the trials that are made from now on; null: the core.
   static inline device::Gpu* on = nullptr;
@@ -108,7 +109,7 @@ class SrtpTrial {
   // Lane 0's frames come by port 0, all others' by port 1.
   explicit SrtpTrial(const std::string& text, std::uint32_t lanes = 1) : gpu_(on), element_(srtp_of(text)) {
     engine::Plan plan{.lanes = lanes};
-    for (std::uint32_t lane = 0; lane < lanes; ++lane) plan.ports.push_back(lane == 0 ? 0 : 1);
+    for (std::uint32_t lane = 0; lane < lanes; ++lane) plan.ports.push_back(port_of(lane));
     const auto ok = element_->prepare(plan);
     EXPECT_TRUE(ok) << (ok ? "" : ok.error().message);
     allocate_batch();
@@ -147,7 +148,7 @@ class SrtpTrial {
     pointers_.clear();
     addresses_.clear();
     lengths_.clear();
-    rows_.assign(frames.size(), engine::Row{});
+    rows_.assign(frames.size(), engine::Row{.port = port_of(how.lane)});
     std::fill_n(buffers_, std::size_t{capacity} * buffer, std::uint8_t{0xEE});
     for (std::size_t i = 0; i < frames.size(); ++i) {
       std::uint8_t* const begin = buffers_ + i * buffer;
