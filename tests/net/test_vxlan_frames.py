@@ -8,13 +8,14 @@ Stations of the tunnel's network are made up: the router has their link addresse
 """
 
 import itertools
+import json
 import re
 import socket
 import struct
 
 import frames
 import pytest
-from gateway import Gateway
+from gateway import SLUICE, Gateway
 from hosts import Lab, wait_until
 
 CONFIG = """
@@ -89,7 +90,8 @@ def ecn_after(inner, outer):
 
 
 class Ends:
-    def __init__(self, folder):
+    def __init__(self, folder, config=CONFIG):
+        self.config = config
         self.folder, self.lab, self.gateway, self.sockets = folder, Lab(), None, []
         self.numbers, self.payload = itertools.count(), b""
 
@@ -110,7 +112,7 @@ class Ends:
         for last in (2, 3, 4):
             self.far.ip(f"addr add 10.2.0.{last}/24 dev eth0")
         self.router.sysctl(net__ipv4__ip_forward=1)
-        self.gateway = Gateway(self.router, self.folder, CONFIG % "").start()
+        self.gateway = Gateway(self.router, self.folder, self.config % "").start()
         for address, link in STATIONS.items():
             self.router.ip(f"neigh add {address} lladdr {link} dev sl-vx nud permanent")
         self.own = mac(re.search(r"link/ether (\S+)", self.router.ip("link show sl-vx"))[1])
@@ -318,6 +320,28 @@ def test_a_reload_moves_a_station_and_takes_a_remote_away(ends):
     assert ends.arrives(ends.inner(), end=3, wait=2)
 
 
+def test_an_inspector_sees_what_is_in_the_tunnel_and_names_its_port(tmp_path):
+    rules, eve = tmp_path / "own.rules", tmp_path / "eve.json"
+    rules.write_text('drop udp any any -> any 7777 (msg:"evil"; content:"evil"; sid:1;)\n', encoding="utf-8")
+    config = CONFIG.replace('"acl", "route"', '"inspect", "route"').split("[[acl.rule]]")[0]
+    config += f'[inspect]\nrules = ["{rules}"]\neve = "{eve}"\n\n[route]\nmax_ipv4 = 200_000\nmax_ipv6 = 50_000\n'
+    with Ends(tmp_path, config) as ends:
+        good = ends.inner()
+        ends.send(vxlan(good))
+        assert ends.comes() is not None
+        ends.send(vxlan(good[:42] + b"evil" + good[46:]))
+
+        def alerts():
+            return [one for one in map(json.loads, eve.read_text().splitlines()) if one["event_type"] == "alert"] if eve.exists() else []
+
+        assert wait_until(lambda: len(alerts()) == 1), f"{ends.gateway.drops()}\n{ends.gateway.log()}"
+        assert (alerts()[0]["in_iface"], alerts()[0]["src_ip"]) == ("vx", "10.100.0.21")
+        assert ends.received(ends.receiver, 0.05) is None
+        ends.gateway.config_path.write_text((config % "").replace("iface=wan0\"", "iface=wan0\"\nlanes = 2"), encoding="utf-8")
+        answer = ends.router.run([SLUICE, "check", ends.gateway.config_path], check=False)
+        assert '"inspect" follows conversations' in answer and "give all ports as many queues and lanes" in answer
+
+
 BRIDGED = """
 [engine]
 device = "auto"
@@ -372,4 +396,9 @@ def test_a_bridge_extends_a_network_to_the_kernels_device(tmp_path):
             f"{gateway.log()}\n{gateway.drops()}")
         assert ", 0% packet loss" in client.run("ping -n -c 3 -i 0.01 -M do -s 1422 10.7.0.2")
         assert ", 0% packet loss" in server.run("ping -n -c 3 -i 0.01 10.7.0.1")
+        for host, peer, address in ((client, server, "10.7.0.2"), (server, client, "10.7.0.1")):
+            peer.spawn("iperf3 -s -1")
+            assert wait_until(lambda peer=peer: ":5201" in peer.run("ss -Hltn"))
+            done = json.loads(host.run(f"iperf3 -J -t 1 -c {address}"))
+            assert done["end"]["sum_received"]["bytes"] > 1 << 20, done
         gateway.interrupt()
