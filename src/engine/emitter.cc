@@ -135,10 +135,8 @@ void Emitter::set_hooks(std::span<TxHook* const> hooks) {
   for (std::uint16_t port = 0; port < queues_.size(); ++port) {
     Queue& queue = queues_[port];
     queue.hooks.clear();
-    queue.offers_once = false;
     for (TxHook* const hook : hooks) {
       if (hook->hooks(port)) queue.hooks.push_back(hook);
-      queue.offers_once = queue.offers_once || hook->offers_once(port);
     }
     if (!queue.hooks.empty()) hooked_.push_back(port);
   }
@@ -163,8 +161,18 @@ void Emitter::flush_through_hooks(std::uint16_t port) {
   if (count != 0) send(port, frames.data(), length.data(), count);
 }
 
+// Who says that this port is offered each burst once; null: it is waited for.
+TxHook* Emitter::once(std::uint16_t port) const {
+  for (TxHook* const hook : queues_[port].hooks) {
+    if (hook->offers_once(port)) [[unlikely]]
+      return hook;
+  }
+  return nullptr;
+}
+
 void Emitter::send(std::uint16_t port, rte_mbuf** frames, const std::uint32_t* length, unsigned total) {
-  const unsigned attempts = queues_[port].offers_once ? 1 : tx_attempts;
+  TxHook* const hook = once(port);
+  const unsigned attempts = hook != nullptr ? 1 : tx_attempts;
   unsigned sent = 0;
   std::optional<FrameTap::Sending> tapping;
   if (tapped_) [[unlikely]]
@@ -182,8 +190,9 @@ void Emitter::send(std::uint16_t port, rte_mbuf** frames, const std::uint32_t* l
     tapping->end(sent);
   away_->resume(rte_rdtsc());  // what the driver takes is no absence
   const std::uint64_t bytes = std::accumulate(length, length + sent, std::uint64_t{0});
-  for (unsigned i = sent; i < total; ++i) {
-    drop(frames[i], tx_full);
+  if (sent < total) [[unlikely]] {
+    const packet::Reason told = hook != nullptr ? hook->not_taken(lane_, port, total - sent) : packet::no_reason;
+    for (unsigned i = sent; i < total; ++i) drop(frames[i], told != packet::no_reason ? told : tx_full);
   }
   counters_.tx_frames[port].add(sent);
   counters_.tx_bytes[port].add(bytes);
@@ -195,19 +204,28 @@ void Emitter::free_dropped() {
 }
 
 // Ports behind hooks first, because what leaves by them may leave by others in the end, which may have hooks, too.
+// Those that are offered once last: no other frame waits for them.
 void Emitter::flush_all() {
   bool again = !hooked_.empty();
   for (unsigned round = 0; again && round < queues_.size(); ++round) {
     again = false;
     for (const std::uint16_t port : hooked_) {
-      again = again || queues_[port].count != 0;
-      if (queues_[port].count != 0) flush(port);
+      if (queues_[port].count == 0 || once(port) != nullptr) continue;
+      again = true;
+      flush(port);
     }
   }
   for (std::uint16_t port = 0; port < queues_.size(); ++port) {
-    if (queues_[port].count != 0) {
-      flush(port);
-    }
+    if (queues_[port].count != 0 && once(port) == nullptr) flush(port);
+  }
+  bool more = false;
+  for (const std::uint16_t port : hooked_) {
+    if (queues_[port].count == 0) continue;
+    flush(port);
+    more = true;
+  }
+  for (std::uint16_t port = 0; more && port < queues_.size(); ++port) {
+    if (queues_[port].count != 0) flush(port);  // what a hook has made of those
   }
   if (dropped_count_ != 0) {
     free_dropped();

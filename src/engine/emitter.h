@@ -4,7 +4,8 @@
 // What elements have decided of a batch's rows happens in settle(), in the order of rows. Frames of one batch leave in
 // that order, per port; frames that an element makes leave right behind the row that they were made for. A transmit
 // burst that the port does not take is offered again a bounded number of times; what remains is dropped as "tx_full",
-// never silently.
+// never silently. A port that a hook offers once (traits.h, TxHook) is not waited for, and its burst leaves behind
+// those of all others.
 #pragma once
 
 #include <rte_cycles.h>
@@ -97,6 +98,8 @@ class Emitter {
   }
   // The port that the rows of this burst came in by.
   std::uint16_t rx_port() const { return rx_port_; }
+  // Since when the oldest frame waits that is applied or about to leave; 0: none has a deadline.
+  std::uint64_t oldest_tsc() const { return oldest_tsc_; }
   // Whether the lane may answer another frame by itself now; once for each answer. What a lane sends of its own is held
   // to `answers_per_second`, with `answer_burst` at once after a pause.
   static constexpr std::uint64_t answers_per_second = 1000, answer_burst = 100;
@@ -136,8 +139,10 @@ class Emitter {
     away_ = away;
     at_length_ = at_length;
   }
-  void set_rx_port(std::uint16_t port) {
+  // `oldest_tsc`: since when the oldest frame waits that has not left yet; 0: none has a deadline.
+  void set_rx_port(std::uint16_t port, std::uint64_t oldest_tsc = 0) {
     rx_port_ = port;
+    oldest_tsc_ = oldest_tsc;
     tapped_ = tap_ != nullptr && tap_->on();
   }
   void set_hooks(std::span<TxHook* const> hooks);
@@ -148,7 +153,6 @@ class Emitter {
     unsigned count = 0;
     rte_mbuf* frames[tx_burst_size];
     std::uint32_t length[tx_burst_size];
-    bool offers_once = false;
     std::vector<TxHook*> hooks;
   };
   struct Made {
@@ -175,6 +179,7 @@ class Emitter {
   void punt(rte_mbuf* frame, Row row);
   void flush(std::uint16_t port);
   void flush_through_hooks(std::uint16_t port);
+  TxHook* once(std::uint16_t port) const;
   void send(std::uint16_t port, rte_mbuf** frames, const std::uint32_t* length, unsigned total);
   void free_dropped();
 
@@ -191,6 +196,7 @@ class Emitter {
   TokenBucket answers_;
   std::uint16_t tx_queue_;
   std::uint16_t rx_port_ = 0;
+  std::uint64_t oldest_tsc_ = 0;
   // For the rows that are settled next, and how many of them are on their way. Holds a burst's without growing.
   std::vector<Made> made_;
   std::size_t made_sent_ = 0;

@@ -116,7 +116,7 @@ bool Lane::forward_into_next(Batch& batch) {
     const std::uint32_t end = s + 1 == batch.segments ? batch.count : batch.segment[s + 1].first;
     const Span span{segment.first, end - segment.first};
     const std::uint32_t before = next->count;
-    emitter_.set_rx_port(segment.rx_port);
+    emitter_.set_rx_port(segment.rx_port, segment.rx_tsc);
     if (applies_at_length_) forwarder_.away->look(rte_rdtsc());
     parts_.pipeline->apply(batch, span, emitter_);
     if (applies_at_length_) forwarder_.away->resume(rte_rdtsc());
@@ -195,7 +195,7 @@ void Lane::forward(Batch& batch) {
     const bool last = s + 1 == batch.segments;
     const std::uint32_t end = last ? batch.count : batch.segment[s + 1].first;
     const Span span{segment.first, end - segment.first};
-    emitter_.set_rx_port(segment.rx_port);
+    emitter_.set_rx_port(segment.rx_port, batch.segment[timed].rx_tsc);
     if (applies_at_length_) forwarder_.away->look(rte_rdtsc());
     parts_.pipeline->apply(batch, span, emitter_);
     if (applies_at_length_) forwarder_.away->resume(rte_rdtsc());

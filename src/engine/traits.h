@@ -194,9 +194,13 @@ class TxHook {
   static constexpr std::string_view trait_name = "tx_hook";
   // Whether frames that leave by this port pass it. Constant once the element is prepared.
   virtual bool hooks(std::uint16_t port) const = 0;
-  // Whether the port loses frames rather than wait for its transmit queue: it is offered each burst once. What it does
-  // not take counts as tx_full all the same.
+  // Whether a port that it hooks loses frames rather than wait for its transmit queue: it is offered each burst once.
+  // For each burst, on the lane's forwarding thread.
   virtual bool offers_once(std::uint16_t /*port*/) const { return false; }
+  // So many frames of such a burst were not taken: why they are dropped. Right behind offers_once().
+  virtual packet::Reason not_taken(std::uint32_t /*lane*/, std::uint16_t /*port*/, unsigned /*count*/) {
+    return packet::no_reason;  // tx_full
+  }
   // A burst that is about to leave by the port: what elements send, and what the host sends. The first ones are to
   // leave; those that the element takes over, and transmits by another port or drops (`out`), it takes out of the
   // array. Returns how many are left. A frame may be changed, grown and shrunk. On the lane's forwarding thread.
