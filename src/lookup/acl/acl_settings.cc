@@ -193,26 +193,37 @@ void multiply_out(Settings& section, const AclRule& rule, RuleValues& values, Ru
   }
 }
 
-void read_rule(Settings& section, const ActionLimits& limits, RuleBook& book) {
+// What has to match, and what it is called; the rules are those of the book from `first` on.
+struct Matched {
+  RuleText text;
+  std::size_t first;
+};
+
+Matched read_match(Settings& section, const ActionLimits& limits, RuleBook& book) {
   AclRule rule;
   rule.line = section.line("");
-  RuleText text;
-  text.name = read_name(section, book);
-  text.comment = read_comment(section);
+  Matched matched{{}, book.rules.size()};
+  matched.text.name = read_name(section, book);
+  matched.text.comment = read_comment(section);
   RuleValues values(section, limits, book);
   rule.text = static_cast<std::uint32_t>(book.texts.size());
-  const std::size_t first = book.rules.size();
   multiply_out(section, rule, values, book);
+  const bool is_one = book.rules.size() == matched.first + 1 && book.rules.back().tags.mask == 0;
+  matched.text.match = is_one ? match_text(book.rules.back()) : values.text();
+  return matched;
+}
+
+void read_rule(Settings& section, const ActionLimits& limits, RuleBook& book) {
+  Matched matched = read_match(section, limits, book);
+  AclRule rule;
   rule.priority = static_cast<std::int32_t>(section.integer("priority", 0, -1'000'000'000, 1'000'000'000));
   rule.action = read_action(section, limits);
   rule.action.log = section.boolean("log", false);
-  for (std::size_t r = first; r < book.rules.size(); ++r) {
+  for (std::size_t r = matched.first; r < book.rules.size(); ++r) {
     book.rules[r].priority = rule.priority;
     book.rules[r].action = rule.action;
   }
-  const bool is_one = book.rules.size() == first + 1 && book.rules.back().tags.mask == 0;
-  text.match = is_one ? match_text(book.rules.back()) : values.text();
-  book.texts.push_back(std::move(text));
+  book.texts.push_back(std::move(matched.text));
   section.finish();
 }
 
@@ -221,6 +232,24 @@ void read_rule(Settings& section, const ActionLimits& limits, RuleBook& book) {
 void read_rules(Settings& acl, const ActionLimits& limits, RuleBook& book) {
   read_sets(acl, book.sets);
   for (Settings& section : acl.sections("rule")) read_rule(section, limits, book);
+}
+
+void read_matches(Settings& owner, RuleBook& book) {
+  for (Settings& section : owner.sections("rule")) {
+    for (const char* const key : {"ingress", "egress"}) {
+      if (!section.has(key)) continue;
+      (void)section.values(key);
+      section.error(key, "the ports are not a rule's here: leave it out");
+    }
+    (void)section.boolean("log", false);
+    for (const char* const key : {"action", "log", "priority", "mark", "rate", "burst"}) {
+      if (!section.has(key)) continue;
+      if (key != std::string_view("log")) (void)section.values(key);
+      section.error(key, "a rule only matches here: leave it out");
+    }
+    book.texts.push_back(read_match(section, {}, book).text);
+    section.finish();
+  }
 }
 
 Expected<void> read_rules_file(const std::string& path, const ActionLimits& limits, RuleBook& book) {

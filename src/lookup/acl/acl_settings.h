@@ -63,6 +63,9 @@ struct RuleBook {
 
 // Adds the sets and the rules of an [acl] section. After a mistake (diagnostics not ok()) they are not to be used.
 void read_rules(Settings& acl, const ActionLimits& limits, RuleBook& book);
+// Adds the [[rule]] sections of an owner that only asks whether one matches: rules without an action, and without
+// ports, which are the owner's.
+void read_matches(Settings& owner, RuleBook& book);
 // Of a file that has [[acl.rule]] and [[acl.set]] and nothing else. The Error has a line for each mistake.
 Expected<void> read_rules_file(const std::string& path, const ActionLimits& limits, RuleBook& book);
 
