@@ -1,0 +1,175 @@
+#include "function/mirror/mirror.h"
+
+#include <rte_cycles.h>
+#include <rte_mbuf.h>
+#include <rte_mempool.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "engine/emitter.h"
+#include "engine/pipeline.h"
+
+namespace sluice::function {
+namespace {
+
+constexpr unsigned free_share = 8;                      // of a pool, which copies leave free
+constexpr std::uint64_t used_parts = 3, all_parts = 4;  // of a deadline, behind which none are made
+
+const engine::Element* innermost(engine::Element* element) {
+  while (auto* const wrapper = element->trait<engine::Wrapper>()) element = &wrapper->inner();
+  return element;
+}
+
+}  // namespace
+
+Expected<void> Mirror::prepare(const engine::Plan& plan) {
+  tallies_ = std::vector<Tally>(plan.lanes);
+  current_.emplace(plan.lanes);
+  ports_ = plan.ports;
+  is_first_ = plan.pipeline == nullptr || innermost(plan.pipeline->elements().front().get()) == this;
+  if (!plan.captures) {
+    const auto nanoseconds = static_cast<std::uint64_t>(plan.deadline.count()) * used_parts / all_parts;
+    latest_tsc_ =
+        static_cast<std::uint64_t>(static_cast<double>(nanoseconds) * 1e-9 * static_cast<double>(rte_get_tsc_hz()));
+  }
+  auto sessions = MirrorSessions::create(options_);
+  if (!sessions) return tl::unexpected(sessions.error());
+  publish(std::move(*sessions));
+  return {};
+}
+
+// A port becomes one for copies before there are any.
+void Mirror::publish(std::unique_ptr<MirrorSessions> sessions) {
+  const PortBits to = sessions->to(), tx_from = sessions->tx_from();
+  to_.store(to, std::memory_order_relaxed);
+  current_->publish(std::move(sessions));
+  tx_from_.store(tx_from, std::memory_order_relaxed);
+}
+
+// What the link layer has given to the host passes here, too; what it has dropped does not. The last word on what comes
+// in by a monitor port is here: it is nobody's.
+void Mirror::classify(engine::Batch& batch, engine::Span span) {
+  std::byte* const passes = area(batch);
+  for (std::uint32_t i = span.first; i < span.end(); ++i) {
+    const engine::Fate fate = batch.row[i].fate;
+    if (fate != engine::Fate::consumed && is_in(to_, batch.row[i].port)) [[unlikely]] {
+      batch.drop(i, mirror_port);
+      passes[i] = std::byte{0};
+      continue;
+    }
+    passes[i] = std::byte{fate <= engine::Fate::own};
+  }
+}
+
+// Behind other elements, what is dropped by now may have been dropped by one of those.
+void Mirror::apply(engine::Batch& batch, engine::Span span, engine::Emitter& out) {
+  const auto sessions = current_->read(batch.lane);
+  const SessionBits asked = sessions->of_rx(out.rx_port());
+  if (asked == 0) return;
+  const std::byte* const passes = area(batch);
+  std::array<MirrorSessions::Frame, MirrorSessions::most_at_once> frames;
+  std::array<std::uint32_t, MirrorSessions::most_at_once> rows;
+  for (std::uint32_t next = span.first; next < span.end();) {
+    unsigned count = 0;
+    for (; next < span.end() && count < frames.size(); ++next) {
+      const engine::Fate fate = batch.row[next].fate;
+      const bool is_gone = fate == engine::Fate::consumed || (fate == engine::Fate::dropped && !is_first_);
+      if (passes[next] == std::byte{0} || is_gone) continue;
+      rows[count] = next;
+      frames[count++] = {batch.data(next), batch.length[next], asked};
+    }
+    sessions->match(frames.data(), count);
+    for (unsigned n = 0; n < count; ++n) {
+      copy(*sessions, frames[n], batch.mbuf[rows[n]]->pool, tallies_[batch.lane], out,
+           [&](std::uint16_t port, std::uint32_t most) { return out.clone(batch, rows[n], port, most); });
+    }
+  }
+}
+
+unsigned Mirror::leave(std::uint32_t lane, std::uint16_t port, rte_mbuf** frames, unsigned count,
+                       engine::Emitter& out) {
+  if (!is_in(tx_from_, port) || is_in(to_, port)) return count;
+  const auto sessions = current_->read(lane);
+  const SessionBits asked = sessions->of_tx(port);
+  std::array<MirrorSessions::Frame, MirrorSessions::most_at_once> matched;
+  for (unsigned first = 0; asked != 0 && first < count; first += MirrorSessions::most_at_once) {
+    const unsigned part = std::min(count - first, MirrorSessions::most_at_once);
+    for (unsigned n = 0; n < part; ++n) {
+      const rte_mbuf* const frame = frames[first + n];
+      matched[n] = {rte_pktmbuf_mtod(frame, const std::uint8_t*), rte_pktmbuf_pkt_len(frame), asked};
+    }
+    sessions->match(matched.data(), part);
+    for (unsigned n = 0; n < part; ++n) {
+      const rte_mbuf* const frame = frames[first + n];
+      copy(*sessions, matched[n], frame->pool, tallies_[lane], out,
+           [&](std::uint16_t to, std::uint32_t most) { return out.clone(frame, to, most); });
+    }
+  }
+  return count;
+}
+
+// `clone(port, most)`: makes one.
+template <typename Clone>
+void Mirror::copy(const MirrorSessions& sessions, const MirrorSessions::Frame& frame, const rte_mempool* pool,
+                  Tally& tally, const engine::Emitter& out, const Clone& clone) const {
+  for (unsigned left = frame.sessions; left != 0; left &= left - 1) {
+    const MirrorSession& session = sessions.list()[static_cast<unsigned>(__builtin_ctz(left))];
+    if (!may_copy(pool, out) || !clone(session.to, session.most)) {
+      tally.skipped.add(1);
+      continue;
+    }
+    tally.copied.add(1);
+    if (session.most != 0 && session.most < frame.length) tally.cut.add(1);
+  }
+}
+
+// Pools of frames have no caches of threads, so that counting what is free takes two loads.
+bool Mirror::may_copy(const rte_mempool* pool, const engine::Emitter& out) const {
+  const std::uint64_t since = out.oldest_tsc();
+  const bool is_late = since != 0 && latest_tsc_ != 0 && rte_rdtsc() - since > latest_tsc_;
+  return !is_late && rte_mempool_avail_count(pool) >= pool->size / free_share;
+}
+
+packet::Reason Mirror::not_taken(std::uint32_t lane, std::uint16_t /*port*/, unsigned count) {
+  tallies_[lane].lost.add(count);
+  return mirror_full;
+}
+
+packet::Reason Mirror::judge_from_host(std::uint32_t lane, const std::uint8_t* /*frame*/,
+                                       std::uint32_t /*length*/) const {
+  return lane < ports_.size() && is_in(to_, ports_[lane]) ? mirror_port : packet::no_reason;
+}
+
+Expected<engine::Element::Change> Mirror::reload(Element& fresh) {
+  const MirrorOptions& wanted = static_cast<const Mirror&>(fresh).options_;
+  current_->reclaim();
+  auto made = MirrorSessions::create(wanted);
+  if (!made) return tl::unexpected(made.error());
+  const std::size_t count = wanted.sessions.size();
+  auto next = std::make_shared<std::unique_ptr<MirrorSessions>>(std::move(*made));
+  return Change{std::to_string(count) + (count == 1 ? " mirror session is" : " mirror sessions are") + " in force",
+                [this, next] {
+                  publish(std::move(*next));
+                  current_->reclaim();
+                }};
+}
+
+std::vector<engine::Figure> Mirror::figures() const {
+  std::vector<engine::Figure> all = {
+      {"mirror_copied_frames", "copies of frames that were made for monitor ports"},
+      {"mirror_cut_frames", "such copies that were cut to their session's length"},
+      {"mirror_skipped_frames", "copies that were not made, for want of time or of free frames"},
+      {"mirror_lost_frames", "copies that their monitor port did not take at once"},
+  };
+  for (const Tally& tally : tallies_) {
+    all[0].value += tally.copied.get();
+    all[1].value += tally.cut.get();
+    all[2].value += tally.skipped.get();
+    all[3].value += tally.lost.get();
+  }
+  return all;
+}
+
+}  // namespace sluice::function

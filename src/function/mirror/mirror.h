@@ -1,0 +1,82 @@
+// The element "mirror": copies of frames leave by another port, where somebody looks at them (SPAN).
+//
+// rx: a frame as it is at the element's place in the chain, with what elements behind it drop. tx: a frame as it leaves
+// its port, the host's too. A copy never leaves at the cost of an original:
+//   - the monitor port is offered each burst once, behind the bursts of all other ports. What it does not take is lost:
+//     dropped as `mirror_full`
+//   - a copy is not made while fewer than an eighth of the frame's pool is free, or once the oldest frame that waits
+//   has
+//     used three quarters of its deadline: skipped
+//
+// The port is used for nothing else: what comes in by it, and what the host sends by it, is dropped as `mirror_port`.
+//
+// Threads: as of Element. Memory: a byte for each frame. Cost: docs/mirror.md.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "base/exchanged.h"
+#include "engine/counters.h"
+#include "engine/element.h"
+#include "engine/traits.h"
+#include "function/mirror/sessions.h"
+
+struct rte_mempool;
+
+namespace sluice::function {
+
+inline const packet::Reason mirror_full =
+    packet::register_reason("mirror_full", "a copy that its monitor port did not take at once");
+inline const packet::Reason mirror_port =
+    packet::register_reason("mirror_port", "it came in by a monitor port, or the host sent it there");
+
+class Mirror final : public engine::Element, public engine::TxHook, public engine::HostGate, public engine::Metrics {
+ public:
+  explicit Mirror(MirrorOptions options) : options_(std::move(options)) {}
+
+  engine::Shape shape() const override { return {.bytes_per_frame = 1}; }
+  void* find_trait(std::string_view name) override {
+    return engine::offer<engine::TxHook, engine::HostGate, engine::Metrics>(name, this);
+  }
+  Expected<void> prepare(const engine::Plan& plan) override;
+  void classify(engine::Batch& batch, engine::Span span) override;
+  void apply(engine::Batch& batch, engine::Span span, engine::Emitter& out) override;
+  Expected<Change> reload(Element& fresh) override;
+
+  // A reload may make any port one whose frames are copied, or one for copies.
+  bool hooks(std::uint16_t /*port*/) const override { return true; }
+  bool offers_once(std::uint16_t port) const override { return is_in(to_, port); }
+  packet::Reason not_taken(std::uint32_t lane, std::uint16_t port, unsigned count) override;
+  unsigned leave(std::uint32_t lane, std::uint16_t port, rte_mbuf** frames, unsigned count,
+                 engine::Emitter& out) override;
+  packet::Reason judge_from_host(std::uint32_t lane, const std::uint8_t* frame, std::uint32_t length) const override;
+  std::vector<engine::Figure> figures() const override;
+
+ private:
+  // One writer, the lane's forwarding thread.
+  struct alignas(64) Tally {
+    engine::Counter copied, cut, skipped, lost;
+  };
+  static bool is_in(const std::atomic<PortBits>& ports, std::uint16_t port) {
+    return (ports.load(std::memory_order_relaxed) >> port & 1) != 0;
+  }
+  void publish(std::unique_ptr<MirrorSessions> sessions);
+  bool may_copy(const rte_mempool* pool, const engine::Emitter& out) const;
+  template <typename Clone>
+  void copy(const MirrorSessions& sessions, const MirrorSessions::Frame& frame, const rte_mempool* pool, Tally& tally,
+            const engine::Emitter& out, const Clone& clone) const;
+
+  MirrorOptions options_;
+  std::optional<Exchanged<MirrorSessions>> current_;  // readers: each lane's forwarding thread
+  std::atomic<PortBits> tx_from_{0}, to_{0};          // of these
+  std::vector<Tally> tallies_;
+  std::vector<std::uint16_t> ports_;  // of each lane
+  std::uint64_t latest_tsc_ = 0;  // a frame that has waited longer has no time for copies; 0: there is no such thing
+  bool is_first_ = false;         // no element decides before this one
+};
+
+}  // namespace sluice::function
