@@ -236,11 +236,11 @@ void read_rules(Settings& acl, const ActionLimits& limits, RuleBook& book) {
 
 void read_matches(Settings& owner, RuleBook& book) {
   for (Settings& section : owner.sections("rule")) {
+    const bool names_ports = section.has("ingress") || section.has("egress");
     for (const char* const key : {"ingress", "egress"}) {
-      if (!section.has(key)) continue;
-      (void)section.values(key);
-      section.error(key, "the ports are not a rule's here: leave it out");
+      if (section.has(key)) section.error(key, "the ports are not a rule's here: leave it out");
     }
+    if (names_ports) continue;
     (void)section.boolean("log", false);
     for (const char* const key : {"action", "log", "priority", "mark", "rate", "burst"}) {
       if (!section.has(key)) continue;
