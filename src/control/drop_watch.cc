@@ -3,21 +3,9 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
-#include <string_view>
 #include <utility>
 
 namespace sluice::control {
-namespace {
-
-constexpr std::string_view on_purpose[] = {"acl_denied",       "acl_rejected",     "acl_policed",  "inspect_dropped",
-                                           "inspect_rejected", "blackholed",       "passive",      "measured_only",
-                                           "own_frame",        "srtp_unprotected", "srtp_policed", "stopped"};
-
-bool is_on_purpose(packet::Reason reason) {
-  return std::ranges::find(on_purpose, packet::reason_name(reason)) != std::end(on_purpose);
-}
-
-}  // namespace
 
 void DropWatch::look(const std::vector<Port>& ports) {
   Port all{"gateway", 0, std::vector<std::uint64_t>(ports.empty() ? 0 : ports.front().drops.size())};
@@ -77,7 +65,7 @@ packet::Reason DropWatch::judge(const Watched& watched, packet::Reason known) {
     for (std::size_t reason = 0; reason < drops.size(); ++reason) drops[reason] += slice.drops[reason];
   }
   for (unsigned reason = 1; reason < packet::reason_count(); ++reason) {
-    if (is_on_purpose(static_cast<packet::Reason>(reason))) drops[reason] = 0;
+    if (packet::is_on_purpose(static_cast<packet::Reason>(reason))) drops[reason] = 0;
   }
   if (known != packet::no_reason && received != 0 && 2 * drops[known] >= received) return known;
   const auto most = std::ranges::max_element(drops);

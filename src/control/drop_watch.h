@@ -6,7 +6,7 @@
 //             fewer than five frames are too few to say
 //   ended     less than half are, or five seconds brought none
 //
-// What is dropped on purpose is none of it: by an ACL, a rule of inspect, a blackhole route, a passive chain.
+// What is dropped on purpose is none of it (packet/reason.h, DroppedBy): by an ACL, a rule, a blackhole route.
 //
 // Thread-safety: none (the control thread). Cost of look(): a pass over the reasons for each port.
 #pragma once

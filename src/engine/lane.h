@@ -35,13 +35,14 @@
 
 namespace sluice::engine {
 
-inline const packet::Reason measured_only =
-    packet::register_reason("measured_only", "collector-only mode measures receiving and sends nothing");
+inline const packet::Reason measured_only = packet::register_reason(
+    "measured_only", "collector-only mode measures receiving and sends nothing", packet::DroppedBy::purpose);
 inline const packet::Reason in_pieces =
     packet::register_reason("in_pieces", "the frame came in several buffers and does not fit into one");
 inline const packet::Reason overdue =
     packet::register_reason("overdue", "the frame had waited so long that it could not have left before its deadline");
-inline const packet::Reason stopped = packet::register_reason("stopped", "still in a queue when the gateway stopped");
+inline const packet::Reason stopped =
+    packet::register_reason("stopped", "still in a queue when the gateway stopped", packet::DroppedBy::purpose);
 
 // The most frames that a lane computes itself at a time (inline_pace.h).
 inline constexpr std::uint32_t inline_batch = 256;

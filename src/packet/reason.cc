@@ -10,6 +10,7 @@ namespace {
 struct Entry {
   std::string_view name;
   std::string_view text;
+  DroppedBy by = DroppedBy::fault;
 };
 
 struct Table {
@@ -22,22 +23,41 @@ Table& table() {
   return instance;
 }
 
+ReasonTrial* trial = nullptr;
+
 }  // namespace
 
-Reason register_reason(std::string_view name, std::string_view text) {
+Reason register_reason(std::string_view name, std::string_view text, DroppedBy by) {
   Table& t = table();
+  std::string mistake;
   for (unsigned i = 0; i < t.count; ++i) {
-    if (t.entries[i].name == name) {
-      std::fprintf(stderr, "reason '%.*s' is registered twice\n", static_cast<int>(name.size()), name.data());
-      std::abort();
-    }
+    const Entry& entry = t.entries[i];
+    if (entry.name != name) continue;
+    if (trial != nullptr && entry.text == text && entry.by == by) return static_cast<Reason>(i);
+    mistake = "reason '" + std::string(name) + "' is registered twice";
   }
-  if (t.count == max_reasons) {
-    std::fprintf(stderr, "more than %u reasons: raise max_reasons in packet/reason.h\n", max_reasons);
+  if (mistake.empty() && t.count == max_reasons) {
+    mistake = "more than " + std::to_string(max_reasons) + " reasons: raise max_reasons in packet/reason.h";
+  }
+  if (mistake.empty()) {
+    t.entries[t.count] = {name, text, by};
+    return static_cast<Reason>(t.count++);
+  }
+  if (trial == nullptr) {
+    std::fprintf(stderr, "%s\n", mistake.c_str());
     std::abort();
   }
-  t.entries[t.count] = {name, text};
-  return static_cast<Reason>(t.count++);
+  if (trial->mistake_.empty()) trial->mistake_ = mistake;
+  return no_reason;
+}
+
+ReasonTrial::ReasonTrial() : count_(table().count) {
+  trial = this;
+}
+
+ReasonTrial::~ReasonTrial() {
+  trial = nullptr;
+  if (!keeps_) table().count = count_;
 }
 
 unsigned reason_count() {
@@ -48,6 +68,9 @@ std::string_view reason_name(Reason reason) {
 }
 std::string_view reason_text(Reason reason) {
   return reason < table().count ? table().entries[reason].text : "unknown";
+}
+bool is_on_purpose(Reason reason) {
+  return reason < table().count && table().entries[reason].by == DroppedBy::purpose;
 }
 
 }  // namespace sluice::packet

@@ -36,6 +36,46 @@ TEST(Reason, ParserReasonsAreDistinctAndSnakeCase) {
   }
 }
 
+TEST(Reason, SaysWhatIsDroppedOnPurpose) {
+  EXPECT_FALSE(is_on_purpose(registered_here));
+  EXPECT_FALSE(is_on_purpose(no_reason));
+  EXPECT_FALSE(is_on_purpose(255));
+  ReasonTrial trial;
+  EXPECT_TRUE(is_on_purpose(register_reason("reason_test_purpose", "a rule's", DroppedBy::purpose)));
+}
+
+TEST(Reason, GoesWithItsTrialUnlessKept) {
+  const unsigned before = reason_count();
+  {
+    ReasonTrial trial;
+    const Reason tried = register_reason("reason_test_tried", "of a plug-in");
+    EXPECT_EQ(reason_name(tried), "reason_test_tried");
+    EXPECT_EQ(reason_count(), before + 1);
+    EXPECT_EQ(trial.mistake(), "");
+  }
+  EXPECT_EQ(reason_count(), before);
+  {
+    ReasonTrial trial;
+    register_reason("reason_test_kept", "of a plug-in");
+    trial.keep();
+  }
+  EXPECT_EQ(reason_name(static_cast<Reason>(before)), "reason_test_kept");
+}
+
+TEST(Reason, OfATrialIsTheOneThatIsThereOrAMistake) {
+  const unsigned before = reason_count();
+  ReasonTrial trial;
+  EXPECT_EQ(register_reason("reason_test_only", "registered by a test"), registered_here);
+  EXPECT_EQ(trial.mistake(), "");
+  EXPECT_EQ(register_reason("reason_test_only", "another text"), no_reason);
+  EXPECT_EQ(trial.mistake(), "reason 'reason_test_only' is registered twice");
+  std::set<std::string> names;
+  for (unsigned i = before; i <= max_reasons; ++i) {
+    register_reason(*names.insert("filler_" + std::to_string(i)).first, "filler");
+  }
+  EXPECT_EQ(reason_count(), max_reasons);
+}
+
 // The EAL runs threads: a death test starts the program anew.
 class ReasonDeathTest : public testing::Test {
  protected:

@@ -49,11 +49,12 @@
 namespace sluice::function {
 
 inline const packet::Reason acl_denied =
-    packet::register_reason("acl_denied", "an ACL rule, or the default, denies it");
+    packet::register_reason("acl_denied", "an ACL rule, or the default, denies it", packet::DroppedBy::purpose);
 inline const packet::Reason acl_rejected = packet::register_reason(
-    "acl_rejected", "an ACL rule rejects it; its sender is told, but for what no answer may be sent to");
-inline const packet::Reason acl_policed =
-    packet::register_reason("acl_policed", "it exceeds the rate of the ACL rule that it matches");
+    "acl_rejected", "an ACL rule rejects it; its sender is told, but for what no answer may be sent to",
+    packet::DroppedBy::purpose);
+inline const packet::Reason acl_policed = packet::register_reason(
+    "acl_policed", "it exceeds the rate of the ACL rule that it matches", packet::DroppedBy::purpose);
 inline const packet::Reason acl_malformed = packet::register_reason(
     "acl_malformed", "it is IP, and the headers that ACL rules ask for are cut or contradictory");
 

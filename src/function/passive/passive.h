@@ -9,8 +9,8 @@
 
 namespace sluice::function {
 
-inline const packet::Reason passive_seen =
-    packet::register_reason("passive", "it was looked at, and nothing is forwarded by this chain");
+inline const packet::Reason passive_seen = packet::register_reason(
+    "passive", "it was looked at, and nothing is forwarded by this chain", packet::DroppedBy::purpose);
 
 class Passive final : public engine::Element {
  public:

@@ -31,8 +31,9 @@ const Reason unresolved = packet::register_reason(
     "the next hop's link address is not known yet, or no twin asks for it, or the gateway is on no link: ctl routes");
 const Reason unreachable =
     packet::register_reason("unreachable", "an unreachable or prohibit route, and no twin answers for it");
-const Reason blackholed = packet::register_reason("blackholed", "a blackhole route");
-const Reason own_frame = packet::register_reason("own_frame", "a frame that this port's interface sent itself");
+const Reason blackholed = packet::register_reason("blackholed", "a blackhole route", packet::DroppedBy::purpose);
+const Reason own_frame =
+    packet::register_reason("own_frame", "a frame that this port's interface sent itself", packet::DroppedBy::purpose);
 const Reason link_local = packet::register_reason(
     "link_local", "an IPv4 link-local source or destination, which stays on its link");  // RFC 3927 section 7
 const Reason source_route = packet::register_reason(

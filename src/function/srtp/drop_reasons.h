@@ -38,7 +38,8 @@ inline const packet::Reason srtp_ended =
     packet::register_reason("srtp_ended", "it belongs to an SRTP stream that has ended, and would go on in clear");
 inline const packet::Reason srtp_unprotected = packet::register_reason(
     "srtp_unprotected",
-    "it could be media in clear, by [srtp] unprotected or as a server's of [srtp.rtsp], and belongs to no SRTP stream");
+    "it could be media in clear, by [srtp] unprotected or as a server's of [srtp.rtsp], and belongs to no SRTP stream",
+    packet::DroppedBy::purpose);
 inline const packet::Reason srtp_rtsp_fragment = packet::register_reason(
     "srtp_rtsp_fragment", "a fragment of TCP from or to an RTSP server, which the proxy would not see");
 inline const packet::Reason srtp_rtsp_past_proxy =
@@ -49,8 +50,8 @@ inline const packet::Reason srtp_other_lane =
     packet::register_reason("srtp_other_lane", "frames of its SRTP stream have come by another lane before");
 inline const packet::Reason srtp_wrong_port =
     packet::register_reason("srtp_wrong_port", "its SRTP stream comes in by another port of the gateway (ingress)");
-inline const packet::Reason srtp_policed =
-    packet::register_reason("srtp_policed", "it exceeds the rate or the packet_bytes of its SRTP stream");
+inline const packet::Reason srtp_policed = packet::register_reason(
+    "srtp_policed", "it exceeds the rate or the packet_bytes of its SRTP stream", packet::DroppedBy::purpose);
 
 // Of what a channel says; no_reason if it is ok.
 packet::Reason reason_of(srtp::Status status);
