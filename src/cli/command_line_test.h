@@ -83,6 +83,9 @@ class Source final : public control::StatsSource {
     return make_error("target: there is no port '" + request.target + "'");
   }
   std::string config() override { return R"({"file":"r.toml"})"; }
+  std::vector<control::FunctionRow> functions() override {
+    return {{"sampler", "a plug-in", "/x/sampler.so (sampler 1.0)", R"({"taken":3})"}, {"route", "router", "", ""}};
+  }
   Expected<std::string> reload() override {
     if (!mistakes.empty()) return make_error(mistakes);
     return std::string("nothing changed");

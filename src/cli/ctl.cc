@@ -290,6 +290,8 @@ void add_ctl(CLI::App& app, int& status) {
   add("stats", "Counters, latency, drops, devices", {"/api/v1/stats", false, printer(stats_report)});
   add("ports", "Ports and what they counted", {"/api/v1/ports", false, printer(ports_report)});
   add("neighbours", "Neighbours with their MAC addresses", {"/api/v1/neighbours", false, printer(neighbours_report)});
+  add("functions", "Functions of the chain, where they are from, and what they show of themselves",
+      {"/api/v1/functions", false, printer(config_report)});
   add("config", "The configuration in force, with defaults", {"/api/v1/config", false, printer(config_report)});
   add("metrics", "Prometheus metrics", {"/metrics", false, {}});
   add("reload", "Read the configuration again, and begin log files anew",

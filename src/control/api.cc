@@ -330,6 +330,20 @@ class HttpApi final : public Api {
     });
     get("/api/v1/config",
         [this](const auto&, auto& response) { response.set_content(source_.config() + "\n", json_type); });
+    get("/api/v1/functions", [this](const auto&, auto& response) {
+      nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+      for (const FunctionRow& row : source_.functions()) {
+        rows.push_back({{"name", row.name}, {"text", row.text}, {"from", row.from}});
+        if (row.view.empty()) continue;
+        auto view = nlohmann::ordered_json::parse(row.view, nullptr, false);
+        if (view.is_discarded()) {
+          return answer_error(response, 500, "function '" + row.name + "' shows of itself what is no JSON");
+        }
+        rows.back()["view"] = std::move(view);
+      }
+      response.set_content(rows.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n",
+                           json_type);
+    });
     get("/metrics", [this](const auto&, auto& response) {
       response.set_content(metrics_text(source_.snapshot()), std::string(metrics_content_type));
     });

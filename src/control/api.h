@@ -55,6 +55,8 @@ class StatsSource {
   virtual Expected<std::unique_ptr<CaptureStream>> capture(const CaptureRequest& request) = 0;
   // config_json.h
   virtual std::string config() = 0;
+  // The functions of the chain, in order, each with where it is from and what it shows of itself (engine/view.h).
+  virtual std::vector<FunctionRow> functions() = 0;
   // Reads the configuration again; what can change without a restart is in force when it returns. One sentence on what
   // was done; may take seconds. An Error, with a line for each mistake of the file, leaves everything as it was.
   virtual Expected<std::string> reload() = 0;

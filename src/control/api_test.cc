@@ -20,6 +20,9 @@ TEST_F(ApiTest, AnswersEveryRead) {
   EXPECT_EQ(*get("/api/v1/ports"), to_json_text(source_.value.ports) + "\n");
   EXPECT_EQ(*get("/api/v1/config"), "{\"file\":\"r.toml\"}\n");
   EXPECT_EQ(nlohmann::json::parse(*get("/api/v1/neighbours"))[0]["mac"], "02:00:00:00:00:09");
+  const auto functions = nlohmann::json::parse(*get("/api/v1/functions"));
+  EXPECT_EQ(functions[0]["view"]["taken"], 3);
+  EXPECT_FALSE(functions[1].contains("view"));
   EXPECT_EQ(get("/metrics")->rfind("# HELP sluice_build_info", 0), 0U);
 }
 

@@ -109,6 +109,9 @@ class FakeSource final : public StatsSource {
     return std::make_unique<FakeCapture>(request);
   }
   std::string config() override { return R"({"file":"r.toml"})"; }
+  std::vector<FunctionRow> functions() override {
+    return {{"sampler", "a plug-in", "/x/sampler.so (sampler 1.0)", R"({"taken":3})"}, {"route", "router", "", ""}};
+  }
   Expected<std::string> reload() override {
     if (!router) return make_error("r.toml:3: [engine] batch = 1: allowed is ...");
     reloading = true;

@@ -67,6 +67,7 @@ class Gateway : public StatsSource {
   Expected<function::StreamChange> release_stream(const std::string& text) override;
   Expected<std::unique_ptr<CaptureStream>> capture(const CaptureRequest& request) override;
   std::string config() override;
+  std::vector<FunctionRow> functions() override;
   // Loads on the caller's thread, and may take seconds; refused while another reload is at work.
   Expected<std::string> reload() override;
   void stop() override;

@@ -8,6 +8,7 @@
 #include "control/gateway_snapshot.h"
 #include "engine/counted_rules.h"
 #include "engine/named_sets.h"
+#include "engine/view.h"
 
 namespace sluice::control {
 
@@ -101,6 +102,17 @@ Expected<std::unique_ptr<CaptureStream>> Gateway::capture(const CaptureRequest& 
 
 std::string Gateway::config() {
   return config_json(config_);
+}
+
+std::vector<FunctionRow> Gateway::functions() {
+  std::vector<FunctionRow> rows;
+  for (std::size_t e = 0; e < config_.engine.chain.size(); ++e) {
+    const engine::ElementType& type = *engine::find_element(config_.engine.chain[e]);
+    const auto* const view = engine_->pipeline().elements()[e]->trait<engine::View>();
+    rows.push_back({std::string(type.name), std::string(type.text), type.origin.empty() ? "built in" : type.origin,
+                    view == nullptr ? std::string() : view->view()});
+  }
+  return rows;
 }
 
 }  // namespace sluice::control

@@ -123,6 +123,13 @@ struct LoadingSnapshot {
   std::uint64_t done = 0, total = 0;  // total 0: not known
 };
 
+// A function of the chain.
+struct FunctionRow {
+  std::string name, text;
+  std::string from;  // "built in", or a plug-in's path, name and version
+  std::string view;  // JSON, what it shows of itself; empty: nothing
+};
+
 // The mirror of the kernel's routes and neighbours; all 0 without one.
 struct MirrorSnapshot {
   std::uint64_t prefixes = 0;    // in the kernel's tables
