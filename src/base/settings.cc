@@ -346,6 +346,20 @@ void Settings::finish() {
   for (const auto& [key, value] : *node_->table) node_->ask(key.str());
 }
 
+std::vector<std::string> Settings::asked() const {
+  std::vector<std::string> keys;
+  for (const std::string& key : node_->asked) {
+    const auto child = node_->children.find(key);
+    const bool is_section = child != node_->children.end() && !child->second.empty();
+    if (!is_section) {
+      keys.push_back(key);
+      continue;
+    }
+    for (const std::string& inner : child->second.front().asked()) keys.push_back(key + "." + inner);
+  }
+  return keys;
+}
+
 unsigned Settings::line(std::string_view key) const {
   return key.empty() ? node_->line : node_->line_of(key);
 }

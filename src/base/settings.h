@@ -74,6 +74,8 @@ class Settings {
   // Records every key that was never asked for, with the closest known key as a hint; a second call records nothing
   // again.
   void finish();
+  // Keys that were asked for so far, those of sections in it as "connected.NAME", in the order of asking.
+  std::vector<std::string> asked() const;
   // The line of a key, for messages; 0 when unknown. An empty key is the section's own line.
   unsigned line(std::string_view key) const;
   // "FILE:LINE" of that line, for messages that come up later; without it the file's name.

@@ -21,6 +21,8 @@ void add_bench(CLI::App& app, int& status);
 void add_calibrate(CLI::App& app, int& status);
 // sluice check FILE: reads the configuration and does nothing else.
 void add_check(CLI::App& app, int& status);
+// sluice functions [FILE] [--load PATH]: lists the functions that there are.
+void add_functions(CLI::App& app, int& status);
 // sluice rules FILE...: says which detection rules load and, for those that do not, why.
 void add_rules(CLI::App& app, int& status);
 // sluice ctl stats|routes|neighbours|ports|config|metrics|reload|reopen|stop: asks a running gateway.

@@ -27,6 +27,7 @@ int main(int argc, char** argv) {
   int status = 0;
   sluice::cli::add_run(app, status);
   sluice::cli::add_check(app, status);
+  sluice::cli::add_functions(app, status);
   sluice::cli::add_rules(app, status);
   sluice::cli::add_bench(app, status);
   sluice::cli::add_calibrate(app, status);

@@ -35,6 +35,11 @@ Config::Config(std::string file, std::unique_ptr<Diagnostics> diagnostics, Expec
     diagnostics_->lines.push_back(root.error().message);
     return;
   }
+  // Without one of them the rest may name functions that are unknown only for that: the refusal is what is wrong.
+  if (!read_plugins(root_.section("plugins"), plugins)) {
+    engine.chain.clear();
+    return;
+  }
   read_engine(root_, engine);
   read_memory(root_, engine.memory);
   read_ports(root_, engine.ports);

@@ -1,8 +1,9 @@
 // The whole configuration file, checked as a whole before anything starts (docs/configuration.md has every key).
 //
 // Reading never stops at the first mistake: diagnostics() holds one line for each, with file, line, key, value and what
-// is allowed. A Config with diagnostics must not be run. The chain's function reads its own section; whoever makes the
-// function (pipeline_maker.h) adds its mistakes to the same diagnostics.
+// is allowed. Only where the text is no TOML, or a plug-in is refused, the rest is not read. A Config with diagnostics
+// must not be run. The chain's function reads its own section; whoever makes the function (pipeline_maker.h) adds its
+// mistakes to the same diagnostics.
 //
 // Thread-safety: none (the control thread). Cost: start-up and reload only.
 #pragma once
@@ -15,6 +16,7 @@
 #include <vector>
 
 #include "base/settings.h"
+#include "control/plugins.h"
 #include "control/profile_options.h"
 #include "control/rtsp/medium_deadlines.h"
 #include "engine/options.h"
@@ -71,6 +73,7 @@ class Config {
   engine::Options engine;
   ProfileOptions profile;
   rtsp::MediumDeadlines rtsp_deadlines;  // of [srtp.rtsp]
+  PluginOptions plugins;
   ApiOptions api;
   LogOptions log;
 

@@ -25,6 +25,7 @@ std::string config_json(const Config& config) {
   for (const port::PortOptions& port : config.engine.ports) ports.push_back(section_json(port_settings(), port));
   ordered_json all = {
       {"file", std::filesystem::absolute(config.file()).string()},
+      {"plugins", section_json(plugin_settings(), config.plugins)},
       {"engine", section_json(engine_settings(), config.engine)},
       {"memory", section_json(memory_settings(), config.engine.memory)},
       {"port", ports},

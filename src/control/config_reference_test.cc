@@ -34,6 +34,7 @@ TEST(ConfigReference, IsWhatTheSettingsDeclare) {
       {"[memory]", table_of(memory_settings(), {})},
       {"[[port]]",
        table_of(port_settings(), {{"name", required}, {"device", required}, {"lanes", "`queues`"}, {"peer", ""}})},
+      {"[plugins]", table_of(plugin_settings(), {})},
       {"[api]", table_of(api_settings(), {})},
       {"[log]", table_of(log_settings(), {})}};
   for (const auto& [section, table] : tables) {

@@ -73,6 +73,7 @@ Gateway::Gateway(Config& config)
     : config_(config), started_(std::chrono::steady_clock::now()), loading_(draws_progress(config.log)) {}
 
 Expected<std::unique_ptr<Gateway>> Gateway::open(Config& config, std::unique_ptr<engine::Pipeline> checked) {
+  close_plugins();
   std::unique_ptr<Gateway> gateway(new Gateway(config));
   gateway->wake_fd_ = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
   if (gateway->wake_fd_ < 0) {

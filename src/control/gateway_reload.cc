@@ -91,6 +91,7 @@ Expected<std::string> Gateway::reload_now() {
   if (const engine::Tables* tables = (*pipeline)->tables()) {
     for (const std::string& note : tables->notes()) spdlog::warn("reload: {}", note);
   }
+  for (const std::string& note : plugin_notes()) spdlog::warn("reload: {}", note);
   // First, because they can be taken back.
   bool holds = false;
   auto addresses = twin_addresses_.apply(fresh.engine.ports);

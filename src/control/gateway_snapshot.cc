@@ -358,6 +358,7 @@ void compare_deadlines(const rtsp::MediumDeadlines& running, const rtsp::MediumD
 
 std::string needs_restart(const Config& running, const Config& wanted) {
   Differences differences;
+  compare_settings("[plugins]", plugin_settings(), running.plugins, wanted.plugins, differences);
   compare_engine(running.engine, wanted.engine, differences);
   compare_settings("[memory]", memory_settings(), running.engine.memory, wanted.engine.memory, differences);
   compare_ports(running.engine.ports, wanted.engine.ports, differences);

@@ -177,9 +177,13 @@ struct ElementType {
   bool launches_alone = false;
   // Of classifying a frame on a core, as measured; less than 10 ns is 0. The bound counts it (bound.h, µ).
   std::chrono::nanoseconds classify_time{0};
+  // Where it is from: a plug-in's path, name and version; empty: built in. The program writes it.
+  std::string origin = {};
 };
 
 bool register_element(ElementType type);
+// Those of a plug-in, all or none. An Error: a name is taken, is there twice, or is none.
+Expected<void> add_elements(std::vector<ElementType> types);
 const std::vector<ElementType>& element_types();
 const ElementType* find_element(std::string_view name);
 // The first element of a chain that is so, as find_such(chain, &ElementType::one_thread); null: none. Names that are no

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <iterator>
 
 #include "engine/element.h"
 
@@ -10,6 +11,14 @@ std::vector<ElementType>& types() {
   static std::vector<ElementType> instance;
   return instance;
 }
+
+// A section's and a figure's.
+bool is_name(std::string_view name) {
+  const auto is_letter = [](char c) { return c >= 'a' && c <= 'z'; };
+  return !name.empty() && is_letter(name.front()) &&
+         std::ranges::all_of(name, [&](char c) { return is_letter(c) || (c >= '0' && c <= '9') || c == '_'; });
+}
+
 }  // namespace
 
 bool register_element(ElementType type) {
@@ -19,6 +28,25 @@ bool register_element(ElementType type) {
   }
   types().push_back(std::move(type));
   return true;
+}
+
+Expected<void> add_elements(std::vector<ElementType> added) {
+  for (auto type = added.begin(); type != added.end(); ++type) {
+    const std::string name(type->name);
+    if (!is_name(name)) {
+      return make_error("function '" + name + "': a name has small letters, digits and '_', and a letter first");
+    }
+    if (type->make == nullptr) return make_error("function '" + name + "' cannot be made: its make is empty");
+    if (const ElementType* const there = find_element(name)) {
+      return make_error("function '" + name + "' is there already, " +
+                        (there->origin.empty() ? "built in" : "from " + there->origin));
+    }
+    if (std::any_of(added.begin(), type, [&](const ElementType& other) { return other.name == name; })) {
+      return make_error("function '" + name + "' is registered twice");
+    }
+  }
+  std::ranges::move(added, std::back_inserter(types()));
+  return {};
 }
 
 const std::vector<ElementType>& element_types() {

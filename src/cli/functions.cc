@@ -1,0 +1,75 @@
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/settings.h"
+#include "cli/commands.h"
+#include "control/config.h"
+#include "control/plugins.h"
+#include "engine/element.h"
+#include "engine/port_table.h"
+
+namespace sluice::cli {
+namespace {
+
+// Those that it asks an empty section for: a setting that only another one brings up is not among them.
+std::vector<std::string> settings_of(const engine::ElementType& type) {
+  Diagnostics unsaid;
+  Settings section = Settings::empty("", unsaid);
+  (void)type.make(section, engine::PortTable());
+  return section.asked();
+}
+
+void print(const engine::ElementType& type) {
+  std::printf("%.*s: %.*s\n", static_cast<int>(type.name.size()), type.name.data(), static_cast<int>(type.text.size()),
+              type.text.data());
+  std::printf("  from: %s\n", type.origin.empty() ? "built in" : type.origin.c_str());
+  std::printf("  place: %s\n", type.ends_chain ? "last of the chain" : "in front of the last");
+  std::string settings;
+  for (const std::string& key : settings_of(type)) settings += (settings.empty() ? "" : ", ") + key;
+  std::printf("  settings: %s\n", settings.empty() ? "none" : settings.c_str());
+}
+
+int list(const std::string& file, const std::vector<std::string>& plugins) {
+  std::string mistakes;
+  if (!file.empty()) {
+    const control::Config config = control::Config::from_file(file);
+    mistakes = config.mistakes();
+  }
+  for (const std::string& path : plugins) {
+    if (const auto loaded = control::load_plugin(path); !loaded) {
+      mistakes += (mistakes.empty() ? "" : "\n") + loaded.error().message;
+    }
+  }
+  std::vector<const engine::ElementType*> types;
+  for (const engine::ElementType& type : engine::element_types()) types.push_back(&type);
+  std::ranges::sort(types, {}, &engine::ElementType::name);
+  for (const engine::ElementType* type : types) print(*type);
+  if (mistakes.empty()) return 0;
+  std::fflush(stdout);
+  std::fprintf(stderr, "%s\n", mistakes.c_str());
+  return 2;
+}
+
+}  // namespace
+
+void add_functions(CLI::App& app, int& status) {
+  CLI::App* command = app.add_subcommand("functions", "List the functions that a chain can have");
+  auto file = std::make_shared<std::string>();
+  auto plugins = std::make_shared<std::vector<std::string>>();
+  CLI::Option* const given = command->add_option("FILE", *file, "a configuration, whose [plugins] are loaded, too");
+  given->type_name("");
+  command->add_option("--load", *plugins, "a plug-in besides; may be given several times")->type_name("PATH");
+  command->footer(
+      "Of each function: its name and what it does, where it is from (built in, or a plug-in's path, name and\n"
+      "version), its place in a chain, and the keys of its section. Those that only another key brings up are not\n"
+      "shown: docs/configuration.md has them. Exit status: 0 ok, 2 a plug-in or the file is refused.");
+  command->callback([given, file, plugins, &status] {
+    if (given->count() != 0) require_file(*file);
+    status = list(*file, *plugins);
+  });
+}
+
+}  // namespace sluice::cli

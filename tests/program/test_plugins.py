@@ -1,0 +1,207 @@
+"""Plug-ins: the example built against the installed tree, what is refused, and the commands of docs/write-an-element.md."""
+
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+
+import pytest
+from gateway import ROOT, SLUICE
+
+PAGE = ROOT / "docs" / "write-an-element.md"
+EXAMPLE = ROOT / "examples" / "plugin"
+BUILD = SLUICE.parent
+# Registers a function NAME, and a reason with a text of its own where one is given.
+SOURCE = """
+#include <sluice/plugin.h>
+#ifdef REASON
+const auto taken = sluice::packet::register_reason(REASON, "another text than the one that is there");
+#endif
+SLUICE_PLUGIN("small", "0.3", [] {
+  const auto make = [](sluice::Settings&, const sluice::engine::PortTable&)
+      -> sluice::Expected<std::unique_ptr<sluice::engine::Element>> { return sluice::make_error("none"); };
+  return std::vector<sluice::engine::ElementType>{{.name = "small_one", .text = "one", .make = make},
+                                                  {.name = NAME, .text = "two", .make = make}};
+})
+"""
+
+pytestmark = pytest.mark.skipif(not (BUILD / "cmake_install.cmake").exists(), reason="needs the build folder of the program")
+
+
+def run(*words, status=0, **more):
+    ran = subprocess.run([str(word) for word in words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=300, check=False, **more)
+    assert ran.returncode == status, ran.stdout
+    return ran.stdout
+
+
+@pytest.fixture(scope="module")
+def prefix(tmp_path_factory):
+    """Where the program, headers, CMake package and example are installed."""
+    place = tmp_path_factory.mktemp("installed")
+    run("cmake", "--install", BUILD, "--prefix", place, "--component", "element")
+    return place
+
+
+@pytest.fixture(scope="module")
+def built(prefix, tmp_path_factory):
+    """The folder in which every command of the page has run; the plug-in is in udp_prefix/build."""
+    folder = tmp_path_factory.mktemp("page")
+    commands = "\n".join(re.findall(r"^```sh\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.S | re.M))
+    said = run("bash", "-euxo", "pipefail", "-c", commands, cwd=folder, env={**os.environ, "PREFIX": str(prefix)})
+    assert "100% tests passed, 0 tests failed out of 2" in said
+    return folder, said
+
+
+@pytest.fixture(scope="module")
+def plugin(built):
+    return built[0] / "udp_prefix" / "build" / "udp_prefix.so"
+
+
+@pytest.fixture(scope="module")
+def small(prefix, tmp_path_factory):
+    """Makes a plug-in with two functions, the second with this name."""
+    folder = tmp_path_factory.mktemp("small")
+    flags = subprocess.run(["pkg-config", "--cflags", "libdpdk"], stdout=subprocess.PIPE, text=True, check=True).stdout.split()
+
+    def make(file, name, *defines):
+        (folder / "small.cc").write_text(SOURCE, encoding="utf-8")
+        made = folder / file
+        run("g++", "-std=c++20", "-fPIC", "-shared", "-fno-gnu-unique", f"-I{prefix}/include", *flags, f'-DNAME="{name}"', *defines,
+            folder / "small.cc", "-o", made)
+        return made
+    return make
+
+
+def functions(*words, status=0):
+    """Blocks of `sluice functions` by name, and what is refused."""
+    ran = subprocess.run([SLUICE, "functions", *words], capture_output=True, text=True, timeout=60, check=False)
+    assert ran.returncode == status, ran.stdout + ran.stderr
+    return dict(re.findall(r"^(\w+): (.*?)(?=^\w|\Z)", ran.stdout, re.S | re.M)), ran.stderr
+
+
+def config(folder, *plugins, chain='"udp_prefix", "bridge"', more=""):
+    load = ", ".join(f'"{plugin}"' for plugin in plugins)
+    path = folder / "plugins.toml"
+    path.write_text(f'[plugins]\nload = [{load}]\n[engine]\ndevice = "cpu"\ndeadline = "50ms"\npoll = "adaptive"\nchain = [{chain}]\n'
+                    '[memory]\nhugepages = "off"\nsize = "128M"\nframes = 2048\n[[port]]\nname = "a"\ndevice = "net_null0"\n'
+                    f'[[port]]\nname = "b"\ndevice = "net_null1"\n[api]\nlisten = ""\n{more}', encoding="utf-8")
+    return path
+
+
+def refused(plugin, message, folder):
+    """Both ways to load it say one line with the path, and nothing of it is left."""
+    there, said = functions("--load", plugin, status=2)
+    assert said.startswith(f"{plugin}: {message}") and said.count("\n") == 1, said
+    assert there.keys() == functions()[0].keys()
+    ran = subprocess.run([SLUICE, "check", config(folder, plugin)], capture_output=True, text=True, timeout=60, check=False)
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert ran.stderr.startswith(f'{folder}/plugins.toml:2: [plugins] load = [ "') and f": {plugin}: {message}" in ran.stderr
+    assert ran.stderr.count("\n") == 1, ran.stderr
+
+
+def test_the_page_builds_tests_and_lists_the_example(built, plugin):
+    assert plugin.exists()
+    block = "\n".join(built[1].splitlines()[-4:])
+    page = PAGE.read_text(encoding="utf-8")
+    assert block.replace(str(plugin), "/home/me/udp_prefix/build/udp_prefix.so") in page
+
+
+def test_a_plugin_is_listed_with_where_it_is_from(plugin, tmp_path):
+    for words in (["--load", plugin], [config(tmp_path, plugin)]):
+        there, said = functions(*words)
+        assert said == ""
+        assert f"from: {plugin} (udp_prefix 1.0)" in there["udp_prefix"] and "settings: port, bytes" in there["udp_prefix"]
+        assert "from: built in" in there["route"] and "place: last of the chain" in there["route"]
+    assert "udp_prefix" not in functions()[0]
+
+
+def test_mistakes_of_its_section_have_their_place(plugin, tmp_path):
+    path = config(tmp_path, plugin, more='[udp_prefix]\nport = 0\nbytes = "zz"\nbyte = 1\n')
+    said = run(SLUICE, "check", path, status=2).splitlines()
+    assert [line.split("[udp_prefix] ")[1] for line in said] == [
+        "port = 0: allowed is a whole number from 1 to 65535",
+        'bytes = "zz": 1 to 8 bytes in hexadecimal are needed, such as "17 00 03 2a"',
+        'byte = 1: unknown key; did you mean "bytes"?']
+    assert run(SLUICE, "check", config(tmp_path, plugin)).count(": ok: ") == 1
+
+
+def test_naming_it_twice_loads_it_once(plugin, tmp_path):
+    link = tmp_path / "link.so"
+    link.symlink_to(plugin)
+    assert ": ok: udp_prefix, bridge on 2 ports" in run(SLUICE, "check", config(tmp_path, plugin, plugin, link))
+
+
+def test_a_missing_file_is_refused(tmp_path):
+    refused(tmp_path / "none.so", "there is no such file: install the plug-in, or take it out of the list", tmp_path)
+
+
+def test_another_kind_of_file_is_refused(tmp_path):
+    for name, content in (("text.so", b"not a shared object"), ("empty.so", b"")):
+        (tmp_path / name).write_bytes(content)
+        refused(tmp_path / name, "is no shared object: ", tmp_path)
+    refused(tmp_path, "is a folder: ", tmp_path)
+
+
+def test_another_version_is_refused_before_its_code_runs(plugin, tmp_path):
+    content = plugin.read_bytes()
+    mark = re.search(rb"sluice-contract:([0-9a-f]{12}):", content)
+    other = tmp_path / "other.so"
+    other.write_bytes(content.replace(mark[0], b"sluice-contract:0123456789ab:"))
+    refused(other, "was built for another contract of elements, of Sluice ", tmp_path)
+    assert "(0123456789ab); this is Sluice " in functions("--load", other, status=2)[1]
+
+
+def test_one_that_lacks_its_symbol_is_refused(plugin, prefix, tmp_path):
+    (tmp_path / "empty.c").write_text("int nothing;\n", encoding="utf-8")
+    run("gcc", "-shared", "-fPIC", tmp_path / "empty.c", "-o", tmp_path / "empty.so")
+    refused(tmp_path / "empty.so", "has no symbol sluice_plugin: one of its sources has to say SLUICE_PLUGIN()", tmp_path)
+    hidden = tmp_path / "hidden.so"
+    hidden.write_bytes(plugin.read_bytes().replace(b"\0sluice_plugin\0", b"\0sluice_plugix\0"))
+    refused(hidden, "has no symbol sluice_plugin: ", tmp_path)
+
+
+def test_a_name_that_is_there_is_refused_and_nothing_of_it_is_left(small, plugin, tmp_path):
+    refused(small("built_in.so", "acl"), "function 'acl' is there already, built in: give it another name", tmp_path)
+    refused(small("twice.so", "small_one"), "function 'small_one' is registered twice: ", tmp_path)
+    refused(small("section.so", "engine"), "function 'engine' has the name of a section of the configuration: ", tmp_path)
+    refused(small("odd.so", "Not a name"), "function 'Not a name': a name has small letters, digits and '_'", tmp_path)
+    copy = shutil.copy(plugin, tmp_path / "copy.so")
+    there, said = functions("--load", plugin, "--load", copy, status=2)
+    assert said == (f"{copy}: function 'udp_prefix' is there already, from {plugin} (udp_prefix 1.0): give it another name, "
+                    "or load one of the two\n")
+    assert "udp_prefix" in there
+
+
+def test_a_reason_that_is_there_is_refused_without_an_end_of_the_program(small, tmp_path):
+    refused(small("reason.so", "small_two", '-DREASON="acl_denied"'), "reason 'acl_denied' is registered twice: ", tmp_path)
+
+
+def test_one_that_was_refused_does_not_stand_in_the_way_of_the_next(small):
+    bad, good = small("bad.so", "acl"), small("good.so", "small_two")
+    there, said = functions("--load", bad, "--load", good, status=2)
+    assert said.count("\n") == 1 and {"small_one", "small_two"} <= there.keys()
+    assert f"from: {good} (small 0.3)" in there["small_one"]
+
+
+def test_the_installed_headers_compile(prefix, tmp_path):
+    headers = sorted(pathlib.Path(prefix, "include").rglob("*.h"))
+    lines = [f'#include "{header.relative_to(prefix / "include")}"\n' for header in headers if header.parent.name != "device" or header.name == "gpu.h"]
+    assert len(lines) > 30
+    (tmp_path / "all.cc").write_text("".join(lines), encoding="utf-8")
+    flags = subprocess.run(["pkg-config", "--cflags", "libdpdk"], stdout=subprocess.PIPE, text=True, check=True).stdout.split()
+    run("g++", "-std=c++20", "-fsyntax-only", "-w", f"-I{prefix}/include", *flags, tmp_path / "all.cc")
+
+
+def test_the_kernel_decides_as_the_core_does(prefix, tmp_path):
+    """By the shim, which runs kernels on the CPU; the example's own build compiles it where there is nvcc."""
+    archives = [BUILD / "src" / room / f"libsluice_{room}{of}.a" for of in ("", "_simt") for room in ("engine", "port", "device", "packet", "base")]
+    archives = [archive for archive in archives if archive.exists()]
+    if not any(archive.name == "libsluice_device_simt.a" for archive in archives):
+        pytest.skip("the shim is not built")
+    flags = subprocess.run(["pkg-config", "--cflags", "--libs", "libdpdk", "libpcap", "spdlog", "libmnl"], stdout=subprocess.PIPE, text=True,
+                           check=True).stdout.split()
+    run("g++", "-std=c++20", "-O1", "-w", "-DSLUICE_SIMT=1", "-DSLUICE_ELEMENT_CUDA", f"-I{prefix}/include", f"-I{ROOT}/src/device/simt",
+        f"-I{ROOT}/src", f"-I{EXAMPLE}", "-xc++", EXAMPLE / "udp_prefix.cu", EXAMPLE / "udp_prefix.cc", ROOT / "tests" / "program" / "plugin_kernel.cc",
+        "-xnone", "-Wl,--start-group", *archives, "-Wl,--end-group", *flags, "-ldl", "-o", tmp_path / "kernel")
+    assert "of 300 frames match" in run(tmp_path / "kernel")
