@@ -25,7 +25,7 @@ void add_check(CLI::App& app, int& status);
 void add_functions(CLI::App& app, int& status);
 // sluice rules FILE...: says which detection rules load and, for those that do not, why.
 void add_rules(CLI::App& app, int& status);
-// sluice ctl stats|routes|neighbours|ports|config|metrics|reload|reopen|stop: asks a running gateway.
+// sluice ctl stats|routes|neighbours|functions|ports|config|metrics|reload|reopen|stop: asks a running gateway.
 void add_ctl(CLI::App& app, int& status);
 // sluice capture PORT|any|lane:N|drops [FILTER]: frames of a running gateway, as pcapng.
 void add_capture(CLI::App& app, int& status);
