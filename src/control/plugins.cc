@@ -108,7 +108,9 @@ Expected<void> load(const std::string& path) {
                       ": one of its sources has to say SLUICE_PLUGIN() of <sluice/plugin.h>, and export it");
   }
   if (!reasons.mistake().empty()) {
-    return make_error(reasons.mistake() + ": give the reason another name, with the function's in front");
+    return make_error(reasons.mistake() + (reasons.mistake().ends_with("twice")
+                                               ? ": give the reason another name, with the function's in front"
+                                               : ""));
   }
   if (auto taken = take_elements(*plugin, path); !taken) return taken;
   reasons.keep();
