@@ -41,11 +41,12 @@ std::optional<IpAddress> read_end(Settings& section, std::string_view key, const
   return *address;
 }
 
-void read_remotes(Settings& section, Tunnel& tunnel) {
+// Whether there are any, right or wrong.
+bool read_remotes(Settings& section, Tunnel& tunnel) {
   const std::vector<std::string> texts = section.texts("remotes");
   if (texts.size() > most_remotes) {
     section.error("remotes", "more than " + std::to_string(most_remotes));
-    return;
+    return true;
   }
   for (const std::string& text : texts) {
     const auto remote = read_end(section, "remotes", text);
@@ -61,6 +62,7 @@ void read_remotes(Settings& section, Tunnel& tunnel) {
       tunnel.remotes.push_back(*remote);
     }
   }
+  return !texts.empty();
 }
 
 void read_stations(Settings& section, Tunnel& tunnel) {
@@ -125,12 +127,12 @@ Tunnel read_tunnel(Settings& section, const engine::PortTable& ports) {
   if (const std::string local = section.required_text("local"); !local.empty()) {
     tunnel.local = read_end(section, "local", local).value_or(IpAddress{});
   }
-  read_remotes(section, tunnel);
+  const bool names_remotes = read_remotes(section, tunnel);
   tunnel.learning = section.boolean("learning", true);
   read_outer_header(section, tunnel);
   read_stations(section, tunnel);
   if (port && ports[*port].is_virtual && !tunnel.local.empty()) check_mtu(section, tunnel, ports);
-  if (tunnel.remotes.empty() && tunnel.stations.empty()) {
+  if (!names_remotes && !section.has("fdb")) {
     section.error("remotes", "is missing: the addresses of the tunnel's other ends, such as [\"192.0.2.2\"]");
   }
   section.finish();
