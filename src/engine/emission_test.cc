@@ -102,11 +102,15 @@ TEST_F(EmissionTest, WhatAnElementMakesLeavesBehindItsRow) {
   std::vector<rte_mbuf*> taken;
   scripted_.applies = [&](Batch& batch, std::uint32_t i, Emitter& out) {
     if (i == 2) out.emit(i, made(1002), 1);
-    if (i == 4) EXPECT_TRUE(out.clone(batch, i, 1, 32));
+    if (i == 4) {
+      EXPECT_TRUE(out.clone(batch, i, 1, 32));
+    }
     if (i == 5) taken.push_back(batch.consume(i));
     if (i == 6) batch.drop(i, for_a_test);
     if (i == 6) out.emit(i, made(1006), 1);  // the row itself stays
-    if (i == 8) EXPECT_TRUE(out.clone(batch, i, 1));
+    if (i == 8) {
+      EXPECT_TRUE(out.clone(batch, i, 1));
+    }
   };
   make_on_core();
   EXPECT_EQ(sent_of_ten(), (std::vector<Sent>{{0, 60},
@@ -134,7 +138,9 @@ TEST_F(EmissionTest, WhatIsMadeInAnEarlierPassLeavesAtOnce) {
   scripted_.payloads = Payloads::changed;
   scripted_.applies = [&](Batch& batch, std::uint32_t i, Emitter& out) {
     if (i == 3) out.emit(i, made(1003), 1);
-    if (i == 7) EXPECT_TRUE(out.clone(batch, i, 1));
+    if (i == 7) {
+      EXPECT_TRUE(out.clone(batch, i, 1));
+    }
   };
   make_on_core();
   ASSERT_EQ(pipeline_->passes(), 2U);
@@ -165,7 +171,7 @@ TEST_F(EmissionTest, AnAnswerIsCountedAndGoesBack) {
   scripted_.applies = [&](Batch& batch, std::uint32_t i, Emitter& out) {
     if (i != 1) return;
     batch.answer(i, for_a_test);
-    out.answer_besides(i, made(1001), for_a_test);
+    out.answer_besides(batch, i, made(1001), for_a_test);
   };
   make_on_core();
   EXPECT_EQ(sent_of_ten().size(), 9U);
@@ -247,7 +253,9 @@ TEST_F(EmissionTest, AHookChangesWhatLeavesByAPort) {
         EXPECT_NE(rte_pktmbuf_prepend(frames[i], 4), nullptr);
         out.transmit(frames[i], rte_pktmbuf_pkt_len(frames[i]), 0);
       } else {
-        if (number == 7) EXPECT_TRUE(out.clone(frames[i], 0, 20));
+        if (number == 7) {
+          EXPECT_TRUE(out.clone(frames[i], 0, 20));
+        }
         frames[left++] = frames[i];
       }
     }

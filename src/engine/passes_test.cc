@@ -125,7 +125,9 @@ void expect_all_sent(const Trial& run) {
   EXPECT_EQ(run.out_of_order, 0U);
   EXPECT_EQ(peer_of(*run.engine).wrong_answers.load(), 0U);
   for (const auto& element : run.engine->pipeline().elements()) {
-    if (const auto* const pass = dynamic_cast<const PassElement*>(element.get())) EXPECT_EQ(pass->wrong.load(), 0U);
+    if (const auto* const pass = dynamic_cast<const PassElement*>(element.get())) {
+      EXPECT_EQ(pass->wrong.load(), 0U);
+    }
   }
 }
 
