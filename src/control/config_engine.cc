@@ -263,9 +263,9 @@ const std::vector<Option<engine::Options>>& engine_settings() {
       Option<Options>{"chain",
                       "the functions that are applied, in this order. The last one forwards: `route`, `bridge`, or, "
                       "for measuring, `echo` or `touch`; those before it look at frames and may drop or mark them, "
-                      "`acl`, `inspect`, or change what they carry, `srtp`. Each sees what those before it have made "
-                      "of a frame: `inspect` before `srtp` reads media in clear, which is protected then. Behind "
-                      "`inspect` there may be `passive` instead, which forwards nothing",
+                      "`acl`, `inspect`, copy them, `mirror`, or change what they carry, `srtp`. Each sees what those "
+                      "before it have made of a frame: `inspect` before `srtp` reads media in clear, which is "
+                      "protected then. Behind `inspect` there may be `passive` instead, which forwards nothing",
                       [](Settings& section, Options& to) { to.chain = read_chain(section, to.chain); },
                       [](const Options& of) { return option::list_literal(of.chain); }}};
   return all;

@@ -47,7 +47,7 @@ constexpr std::uint32_t max_next_hops = 1U << 17;
 constexpr std::uint32_t max_groups = 4096;
 constexpr std::uint64_t group_mac_bit = 1;  // of a link address as packet::mac_word
 constexpr std::string_view loading_routes = "routes";
-constexpr unsigned ahead = 8;  // frames whose headers are fetched before they are rewritten
+constexpr unsigned ahead = 16;  // frames whose headers are fetched before they are rewritten
 
 std::uint32_t destination_of(const std::uint8_t* ipv4_frame) {
   std::uint32_t destination;
@@ -483,7 +483,7 @@ void Router::apply(engine::Batch& batch, engine::Span span, engine::Emitter& out
   const std::uint32_t end = span.end();
   const RouteArea a = area_of(batch);
   for (std::uint32_t i = span.first; i < end; ++i) {
-    if (i + ahead < end) {
+    if (i + ahead < batch.count) {  // those of the next span, too
       rte_prefetch0(reinterpret_cast<const void*>(batch.frame[i + ahead]));
     }
     if (!batch.goes_on(i)) [[unlikely]] {
