@@ -118,7 +118,9 @@ void VxlanControl::look() {
   const Clock::time_point now = Clock::now();
   bool changed = false;
   std::uint32_t unresolved = 0;
-  for (auto& [address, followed] : followed_) {
+  for (auto& one_followed : followed_) {
+    const packet::IpAddress& address = one_followed.first;
+    Followed& followed = one_followed.second;
     const auto tunnel = std::ranges::find_if(settings_.tunnels, [&](const Tunnel& one) {
       const auto all = remotes_of(one);
       return std::ranges::find(all, address) != all.end();
