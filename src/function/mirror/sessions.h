@@ -2,7 +2,7 @@
 //
 // Threads: create() and destruction on the control thread, with DPDK; all else on any thread. Memory: rte_acl's tables
 // of each session with rules (lookup/acl/classifier.h). Cost: a session with rules makes a key for each frame and looks
-// it up, 50 to 200 ns; one without costs a bit operation.
+// it up; one without costs a bit operation.
 #pragma once
 
 #include <cstdint>

@@ -6,8 +6,7 @@
 // be one more than `most`, is not learned, which is counted: its frames are flooded.
 //
 // Thread-safety: learn() and find() any thread; age() and forget() one at a time. No call allocates but the
-// constructor. Cost: a hash and one line of memory; find() of what is there some 3 ns in cache. Memory: 12 bytes for
-// each place.
+// constructor. Cost: a hash and one line of memory. Memory: 12 bytes for each place.
 #pragma once
 
 #include <atomic>
