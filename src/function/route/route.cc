@@ -338,11 +338,10 @@ void Router::give_all_to_host(engine::Batch& batch, engine::Span span) const {
   }
 }
 
-// `described`: what goes on is described for the lookup, too.
-template <bool checks, bool described>
-void Router::admit_rows(engine::Batch& batch, engine::Span span, const SourceCheck* check) {
-  const RouteArea a = area_of(batch);
-  std::uint32_t next_key = a.header->keys6;
+// `admitted` is told what each row is; of one that does not go on FrameKind::host.
+template <bool checks, typename Admitted>
+void Router::admit_each(engine::Batch& batch, engine::Span span, const SourceCheck* check,
+                        const Admitted& admitted) const {
   // The port's own address is a unicast one, so equality says that too.
   const bool any_mac = any_mac_.load(std::memory_order_relaxed);
   const std::uint64_t mac_mask = any_mac ? group_mac_bit : packet::mac_word_mask;
@@ -362,16 +361,30 @@ void Router::admit_rows(engine::Batch& batch, engine::Span span, const SourceChe
       check->look(batch, i, kind);
       if (!batch.goes_on(i)) kind = FrameKind::host;
     }
-    if (!described) continue;
-    if (kind == FrameKind::ipv4) [[likely]] {
-      a.argument[i] = destination_of(data);
-    } else if (kind == FrameKind::ipv6) {
-      next_key = add_key6(a, batch, i, next_key);
-    } else {
-      a.argument[i] = 0;
-    }
+    admitted(i, data, kind);
   }
-  if (described) a.header->keys6 = next_key;
+}
+
+// `described`: what goes on is described for the lookup, too. Else the batch may be of a pass in which this element has
+// no area.
+template <bool checks, bool described>
+void Router::admit_rows(engine::Batch& batch, engine::Span span, const SourceCheck* check) {
+  if constexpr (!described) {
+    admit_each<checks>(batch, span, check, [](std::uint32_t, const std::uint8_t*, FrameKind) {});
+  } else {
+    const RouteArea a = area_of(batch);
+    std::uint32_t next_key = a.header->keys6;
+    admit_each<checks>(batch, span, check, [&](std::uint32_t i, const std::uint8_t* data, FrameKind kind) {
+      if (kind == FrameKind::ipv4) [[likely]] {
+        a.argument[i] = destination_of(data);
+      } else if (kind == FrameKind::ipv6) {
+        next_key = add_key6(a, batch, i, next_key);
+      } else {
+        a.argument[i] = 0;
+      }
+    });
+    a.header->keys6 = next_key;
+  }
 }
 
 // Rows that go on are IPv4 or IPv6, as admit() has left them; an element in front may have given them another

@@ -129,6 +129,8 @@ class Router : public engine::Element,
   void admit_all(engine::Batch& batch, engine::Span span);
   template <bool described>
   void admit_port(engine::Batch& batch, engine::Span span);
+  template <bool checks, typename Admitted>
+  void admit_each(engine::Batch& batch, engine::Span span, const SourceCheck* check, const Admitted& admitted) const;
   template <bool checks, bool described>
   void admit_rows(engine::Batch& batch, engine::Span span, const SourceCheck* check);
   void give_all_to_host(engine::Batch& batch, engine::Span span) const;
