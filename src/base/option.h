@@ -1,4 +1,4 @@
-// A setting of a section, declared once: from its declaration come its reader, its check, what it is at present as a
+// A setting of a section, declared once. From its declaration come its reader and its check, what it is at present as a
 // file would say it, and its row of docs/configuration.md.
 //
 //   const std::vector<Option<Limits>> limits = {

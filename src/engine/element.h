@@ -2,7 +2,7 @@
 //
 // A pipeline is the elements of a chain in the order that the configuration names them, and frames meet them in that
 // order (engine/pipeline.h). An element lives in its own folder under src/function/, or in a shared object of its own
-// (docs/write-an-element.md), and registers itself with one line:
+// (docs/write-an-element.md). It registers itself with one line:
 //     const bool registered = engine::register_element({.name = "route", .text = "IPv4/IPv6 router", .make =
 //     make_route});
 //

@@ -2,11 +2,10 @@
 //
 // rx: a frame as it is at the element's place in the chain, with what elements behind it drop. tx: a frame as it leaves
 // its port, the host's too. A copy never leaves at the cost of an original:
-//   - the monitor port is offered each burst once, behind the bursts of all other ports. What it does not take is lost:
-//     dropped as `mirror_full`
-//   - a copy is not made while fewer than an eighth of the frame's pool is free, or once the oldest frame that waits
-//   has
-//     used three quarters of its deadline: skipped
+//   The monitor port is offered each burst once, behind the bursts of all other ports. What it does not take is dropped
+//   as `mirror_full`.
+//   A copy is skipped while fewer than an eighth of the frame's pool is free. It is skipped, too, once the oldest frame
+//   that waits has used three quarters of its deadline.
 //
 // The port is used for nothing else: what comes in by it, and what the host sends by it, is dropped as `mirror_port`.
 //
