@@ -11,7 +11,17 @@ HERE = pathlib.Path(__file__).parent
 sys.path[:0] = [str(HERE), str(HERE / "net")]
 
 from gateway import SLUICE  # noqa: E402
+from hosts import Here  # noqa: E402
 from side_by_side import ByHosts, begins, turn  # noqa: E402
+
+
+@pytest.fixture
+def here():
+    """This machine as it is, for one gateway at a time."""
+    machine = Here()
+    yield machine
+    machine.close()
+
 
 # What a job in the background starts ignores Ctrl-C and so would everything under test; what pytest catches is the default again
 # in the programs that it starts.

@@ -23,8 +23,8 @@ def text_of(file):
 
 
 def shares_hosts(file):
-    """Whether tests of this file share a fixture: one of its own, or `network` of net/conftest.py."""
-    return re.search(r"scope=.module.|^def test_\w+\([^)]*\bnetwork\b", text_of(file), re.M) is not None
+    """Whether tests of this file share a fixture: one of its own, or one of net/conftest.py."""
+    return re.search(r"scope=.module.|^def test_\w+\([^)]*\b(?:network|tunnels)\b", text_of(file), re.M) is not None
 
 
 def begins(item):

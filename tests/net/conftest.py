@@ -5,6 +5,7 @@ import pathlib
 import pytest
 from hosts import why_not
 from topology import Topology
+from tunnels import Tunnels
 
 HERE = pathlib.Path(__file__).parent
 _reason = why_not()
@@ -20,6 +21,14 @@ def pytest_collection_modifyitems(items):
 def network(tmp_path_factory):
     """client, router with Sluice, server: shared by the tests of a module, stopped cleanly at its end."""
     with Topology(tmp_path_factory.mktemp("sluice")) as topology:
+        topology.start()
+        yield topology
+
+
+@pytest.fixture(scope="module")
+def tunnels(tmp_path_factory):
+    """The same with hosts behind tunnels."""
+    with Tunnels(tmp_path_factory.mktemp("tunnels")) as topology:
         topology.start()
         yield topology
 

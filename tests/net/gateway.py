@@ -15,15 +15,18 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 SLUICE = pathlib.Path(os.environ.get("SLUICE", ROOT / "build" / "sluice")).absolute()
 
 
+NULL_PORTS = [("a", "net_null0,no-rx=1", ""), ("b", "net_null1,no-rx=1", "")]  # frames neither come nor go anywhere
+DEFAULT_API = "127.0.0.1:9230"
 SMALL_TABLES = ("max_ipv4 = 200_000", "max_ipv6 = 50_000")
 
 
 def config(ports, engine=(), route=("kernel = true", *SMALL_TABLES), size="512M", memory=(), port=(),
-           listen="127.0.0.1:9230", acl=None, inspect=None, srtp=None, last="route", chain=None):
-    """A configuration. `ports`: (name, DPDK device or kernel interface, twin) each; `acl`: the text of that section, which
-    puts the element in front; `inspect`: lines of that section, which puts that element behind it; `srtp`: the text
-    of that section, which puts that element behind these; `last`: what forwards; `chain`: all of them in another order; the rest
-    are lines of sections, those of [engine] in place of what is here."""
+           listen=DEFAULT_API, acl=None, inspect=None, srtp=None, last="route", chain=None, more=""):
+    """A configuration. `ports`: (name, DPDK device or kernel interface, twin, its own lines) each; `acl`: the text of that section,
+    which puts the element in front; `inspect`: lines of that section, which puts that element behind it; `srtp`: the text
+    of that section, which puts that element behind these; `last`: what forwards; `chain`: all of them, in another order or with
+    others; `more`: the text of further sections, at the end; the rest are lines of sections, those of [engine] in place of what is here."""
+    last = chain[-1] if chain else last
     elements = ["acl"] * (acl is not None) + ["inspect"] * (inspect is not None) + ["srtp"] * (srtp is not None)
     chain = ", ".join(f'"{part}"' for part in chain or [*elements, last])
     given = [line.split("=")[0].strip() for line in engine]
@@ -31,9 +34,9 @@ def config(ports, engine=(), route=("kernel = true", *SMALL_TABLES), size="512M"
     lines = [line for line in lines if line.split("=")[0].strip() not in given] + list(engine)
     text = "[engine]\n" + "".join(f"{line}\n" for line in lines)
     text += f'\n[memory]\nhugepages = "off"\nsize = "{size}"\n' + "".join(f"{line}\n" for line in memory)
-    for index, (name, device, twin) in enumerate(ports):
-        device = device if device.startswith("net_") else f"net_af_packet{index},iface={device}"
-        text += f'\n[[port]]\nname = "{name}"\ndevice = "{device}"\ntwin = "{twin}"\n' + "".join(f"{line}\n" for line in port)
+    for index, (name, device, twin, *own) in enumerate(ports):
+        device = device if device.startswith("net_") or device == "vxlan" else f"net_af_packet{index},iface={device}"
+        text += f'\n[[port]]\nname = "{name}"\ndevice = "{device}"\ntwin = "{twin}"\n' + "".join(f"{line}\n" for line in (*port, *own))
     text += f'\n[api]\nlisten = "{listen}"\n'
     if inspect is not None:
         text += "\n[inspect]\n" + "".join(f"{line}\n" for line in inspect)
@@ -41,7 +44,7 @@ def config(ports, engine=(), route=("kernel = true", *SMALL_TABLES), size="512M"
         text += "\n" + srtp
     if last == "route":
         text += "\n[route]\n" + "".join(f"{line}\n" for line in route)
-    return text if acl is None else text + with_acl("", acl)
+    return text + ("" if acl is None else with_acl("", acl)) + more
 
 
 def with_acl(text, acl):
@@ -111,18 +114,36 @@ class Gateway:
     def stats(self):
         return json.loads(self.get("/api/v1/stats"))
 
+    def totals(self, *keys):
+        """Sums of these of its lanes' counters."""
+        lanes = self.stats()["lanes"]
+        return [sum(lane[key] for lane in lanes) for key in keys]
+
     def drops(self):
         """Frames dropped so far, by reason."""
         return {drop["reason"]: drop["frames"] for drop in self.stats()["drops"] if drop["frames"]}
 
+    def figures(self):
+        """What elements count, by name."""
+        return {one["name"]: one["value"] for one in self.stats()["figures"]}
+
     def control(self, *arguments, check=True):
         """`sluice ctl ...` as an administrator would type it."""
-        return self.host.run([SLUICE, "ctl", *arguments], check=check)
+        where = () if self.api == DEFAULT_API else ("--api", self.api)
+        return self.host.run([SLUICE, "ctl", *arguments, *where], check=check)
+
+    def text(self):
+        """Its configuration."""
+        return self.config_path.read_text(encoding="utf-8")
+
+    def reload(self, text):
+        """Puts another text into the file and reloads; the answer, also of a refusal."""
+        self.config_path.write_text(text, encoding="utf-8")
+        return self.control("reload", check=False)
 
     def reload_acl(self, acl):
-        """Puts other rules into the file and reloads; the answer."""
-        self.config_path.write_text(with_acl(self.config_path.read_text(encoding="utf-8"), acl), encoding="utf-8")
-        return self.control("reload", check=False)
+        """The same with other rules."""
+        return self.reload(with_acl(self.text(), acl))
 
     def cpu_seconds(self):
         """User and system time of the whole process so far."""
@@ -160,3 +181,20 @@ class Gateway:
 
     def kill(self):
         stop(self.process)
+
+
+def up_at_once(listen, api=()):
+    """The configuration of a gateway that is; `api`: lines of [api]."""
+    text = config(NULL_PORTS, last="echo", size="128M", memory=("frames = 4096",), listen=listen)
+    return text.replace("[api]\n", "[api]\n" + "".join(f"{line}\n" for line in api))
+
+
+def started(host, folder, text):
+    """A gateway in a folder that need not be there."""
+    folder.mkdir(exist_ok=True)
+    return Gateway(host, folder, text).start()
+
+
+def socket_of(gateway):
+    """Where changes are made over its API."""
+    return pathlib.Path(json.loads(gateway.get("/api/v1/socket"))["socket"])

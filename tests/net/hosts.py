@@ -6,6 +6,7 @@ namespace, whatever went wrong in between. Names carry the process id and the la
 
 import ctypes
 import itertools
+import json
 import os
 import pathlib
 import signal
@@ -38,20 +39,15 @@ def why_not():
     return None
 
 
-class Host:
-    """One network namespace."""
+class Here:
+    """This machine as it is, where namespaces are not needed or not allowed."""
 
-    def __init__(self, name, label):
-        self.name = name
-        self.label = label
+    label = "here"
+    # Of this worker: others run gateways here at the same time.
+    api = f"127.0.0.1:{10_000 + os.getpid() % 20_000}"
+
+    def __init__(self):
         self.processes = []
-        try:
-            subprocess.run(["ip", "netns", "add", name], check=True)
-            self.ip("link set lo up")
-        except KeyboardInterrupt:
-            # Whoever removes hosts does not know this one yet. Not by a program that a second Ctrl-C ends.
-            subprocess.run(["ip", "netns", "del", name], check=False, capture_output=True, start_new_session=True)
-            raise
 
     def run(self, command, check=True, timeout=60):
         """Runs `command` (a string, split at spaces, or a list) to its end; stdout and stderr come back as one text."""
@@ -60,6 +56,40 @@ class Host:
         if check and done.returncode != 0:
             raise AssertionError(f"{self.label}: {command}: exit status {done.returncode}\n{done.stdout}")
         return done.stdout
+
+    def spawn(self, command, **popen):
+        """Starts `command` and keeps it until this closes. pid is the program's own."""
+        popen.setdefault("stdout", subprocess.DEVNULL)
+        popen.setdefault("stderr", subprocess.STDOUT)
+        process = subprocess.Popen(self._inside(command), stdin=subprocess.DEVNULL, **popen)
+        self.processes.append(process)
+        return process
+
+    def inside(self, function, *arguments):
+        return function(*arguments)
+
+    def close(self):
+        for process in self.processes:
+            stop(process)
+
+    def _inside(self, command):
+        return command.split() if isinstance(command, str) else list(command)
+
+
+class Host(Here):
+    """One network namespace."""
+
+    def __init__(self, name, label):
+        super().__init__()
+        self.name = name
+        self.label = label
+        try:
+            subprocess.run(["ip", "netns", "add", name], check=True)
+            self.ip("link set lo up")
+        except KeyboardInterrupt:
+            # Whoever removes hosts does not know this one yet. Not by a program that a second Ctrl-C ends.
+            subprocess.run(["ip", "netns", "del", name], check=False, capture_output=True, start_new_session=True)
+            raise
 
     def ip(self, arguments):
         done = subprocess.run(["ip", "-n", self.name, *arguments.split()], stdout=subprocess.PIPE,
@@ -76,14 +106,6 @@ class Host:
         """Keys with `__` for `.`: sysctl(net__ipv4__ip_forward=1)."""
         for key, value in settings.items():
             self.run(["sysctl", "-qw", f"{key.replace('__', '.')}={value}"])
-
-    def spawn(self, command, **popen):
-        """Starts `command` and keeps it until the lab closes. `ip netns exec` becomes the program: pid is its own."""
-        popen.setdefault("stdout", subprocess.DEVNULL)
-        popen.setdefault("stderr", subprocess.STDOUT)
-        process = subprocess.Popen(self._inside(command), stdin=subprocess.DEVNULL, **popen)
-        self.processes.append(process)
-        return process
 
     def inside(self, function, *arguments):
         """Calls a Python function with this thread's sockets in this namespace."""
@@ -106,14 +128,18 @@ class Host:
             raise result["error"]
         return result["value"]
 
-    def blast(self, target, count, size=100):
-        """Sends datagrams to nobody's port as fast as it can."""
+    def send_udp(self, address, port, payloads):
+        """Datagrams of one socket, as fast as it can."""
         def send():
-            with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as wire:
-                for _ in range(count):
-                    wire.sendto(bytes(size), (target, 9))
+            with socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET, socket.SOCK_DGRAM) as wire:
+                for payload in payloads:
+                    wire.sendto(payload, (address, port))
 
         self.inside(send)
+
+    def blast(self, target, count, size=100):
+        """Sends datagrams to nobody's port."""
+        self.send_udp(target, 9, [bytes(size)] * count)
 
     def connects(self, server, port):
         """"open", or what the kernel says of a TCP connection to there; None: nothing, within a second."""
@@ -145,41 +171,47 @@ class Host:
 
         return self.inside(send)
 
+    def reaches(self, address, count=1, size=56, *more):
+        """Whether each of so many pings is answered."""
+        words = ["ping", "-n", "-c", str(count), "-i", "0.01", "-W", "1", "-s", str(size), *more, address]
+        return ", 0% packet loss" in self.run(words, check=False)
+
+    def mac(self, interface="eth0"):
+        """Its link address, as bytes."""
+        return bytes.fromhex(self.run(["cat", f"/sys/class/net/{interface}/address"]).strip().replace(":", ""))
+
+    def send_frames(self, frames, interface="eth0"):
+        """Out of an interface as they are."""
+        def send():
+            with socket.socket(socket.AF_PACKET, socket.SOCK_RAW) as wire:
+                wire.bind((interface, 0))
+                for frame in frames:
+                    wire.send(frame)
+
+        self.inside(send)
+
+    def udp(self, address, port):
+        """A UDP socket at an own address, IPv4 or IPv6, that waits 5 s for a datagram. Its caller closes it."""
+        def bound():
+            one = socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET, socket.SOCK_DGRAM)
+            one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4 << 20)
+            one.bind((address, port))
+            one.settimeout(5)
+            return one
+
+        return self.inside(bound)
+
     def counter(self, interface, name):
         """A counter of an interface, such as rx_packets."""
         return int(self.run(["cat", f"/sys/class/net/{interface}/statistics/{name}"]))
 
     def close(self):
-        for process in self.processes:
-            stop(process)
+        super().close()
         subprocess.run(["ip", "netns", "del", self.name], check=False, capture_output=True)
 
     def _inside(self, command):
-        words = command.split() if isinstance(command, str) else list(command)
-        return ["ip", "netns", "exec", self.name, *words]
-
-
-class Here:
-    """This machine as it is, where namespaces are not allowed: only what a gateway between captures needs of a host."""
-
-    label = "here"
-    # Of this worker: others run gateways here at the same time.
-    api = f"127.0.0.1:{10_000 + os.getpid() % 20_000}"
-
-    def __init__(self):
-        self.processes = []
-
-    def spawn(self, command, **popen):
-        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, **popen)
-        self.processes.append(process)
-        return process
-
-    def inside(self, function, *arguments):
-        return function(*arguments)
-
-    def close(self):
-        for process in self.processes:
-            stop(process)
+        """`ip netns exec` becomes the program."""
+        return ["ip", "netns", "exec", self.name, *super()._inside(command)]
 
 
 class Lab:
@@ -218,6 +250,15 @@ class Lab:
             if not offloads:
                 host.run(f"ethtool -K {interface} tx off gso off tso off")
             host.ip(f"link set {interface} up")
+
+
+def iperf3(client, server, address, *options, seconds=1):
+    """Runs it from one host to an address of the other; the "end" of its report."""
+    listener = server.spawn("iperf3 -s -1")
+    assert wait_until(lambda: ":5201" in server.run("ss -Hltn"), 5)
+    report = client.run(["iperf3", "-J", "-c", address, "-t", str(seconds), *options], timeout=30)
+    stop(listener)
+    return json.loads(report[report.index("{"):])["end"]  # behind its warnings
 
 
 def stop(process, with_signal=signal.SIGKILL, timeout=10):

@@ -4,7 +4,7 @@ import json
 import socket
 
 import pytest
-from hosts import wait_until
+from hosts import iperf3, wait_until
 from topology import SERVER4, SERVER6, Topology
 
 WEB, SSH = 8080, 2222
@@ -82,12 +82,8 @@ def test_a_mistake_leaves_the_rules_in_force(network):
 
 def test_policing_holds_the_rate(network):
     assert "ACL rule is in force" in network.gateway.reload_acl(POLICE_UDP)
-    server = network.server.spawn(["iperf3", "-s", "-1"])
-    assert wait_until(lambda: ":5201" in network.server.run("ss -Hltn"), 5)
     seconds, length = 4, 1000
-    result = json.loads(network.client.run(f"iperf3 -J -c {SERVER4} -u -b 30M -l {length} -t {seconds}"))
-    server.wait(10)
-    sent = result["end"]["sum"]
+    sent = iperf3(network.client, network.server, SERVER4, "-u", "-b", "30M", "-l", str(length), seconds=seconds)["sum"]
     arrived = (sent["packets"] - sent["lost_packets"]) * (length + 42) * 8  # whole frames
     assert arrived / seconds == pytest.approx(MEGABITS * 1e6, rel=0.15)
     policed = network.gateway.drops()["acl_policed"]
@@ -122,16 +118,11 @@ def hits(network):
 
 
 def totals(network):
-    return {figure["name"]: figure["value"] for figure in network.gateway.stats()["figures"] if figure["name"].startswith("acl_")}
+    return {name: value for name, value in network.figures().items() if name.startswith("acl_")}
 
 
 def send(network, server, port, frames, length):
-    def burst():
-        with socket.socket(socket.AF_INET6 if ":" in server else socket.AF_INET, socket.SOCK_DGRAM) as out:
-            for _ in range(frames):
-                out.sendto(bytes(length), (server, port))
-
-    network.client.inside(burst)
+    network.client.send_udp(server, port, [bytes(length)] * frames)
 
 
 def test_rules_count_what_they_decide(network):

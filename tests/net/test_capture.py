@@ -172,7 +172,7 @@ def test_a_full_disk_leaves_whole_frames(network, tmp_path):
 
 def test_captures_are_not_for_everybody(network):
     socket = json.loads(network.gateway.get("/api/v1/socket"))["socket"]
-    command = f"curl -s -X POST -d '{{\"target\":\"lan\"}}' http://127.0.0.1:9230/api/v1/capture"
+    command = "curl -s -X POST -d '{\"target\":\"lan\"}' http://127.0.0.1:9230/api/v1/capture"
     assert socket in network.router.run(["sh", "-c", command], check=False)
 
 

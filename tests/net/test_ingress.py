@@ -156,15 +156,7 @@ def last_hop_of(network):
 
 def send_to(network, mac, count, source=CLIENT4, destination=SERVER4, port=9):
     """UDP datagrams from the client to a link address."""
-    frame = udp4(b"x", port, source, destination, to=bytes.fromhex(mac.replace(":", "")))
-
-    def send():
-        with socket.socket(socket.AF_PACKET, socket.SOCK_RAW) as wire:
-            wire.bind(("eth0", 0))
-            for _ in range(count):
-                wire.send(frame)
-
-    network.client.inside(send)
+    network.client.send_frames([udp4(b"x", port, source, destination, to=bytes.fromhex(mac.replace(":", "")))] * count)
 
 
 def punted(network):

@@ -57,7 +57,7 @@ class Inspected:
         return [event for event in self.events("alert") if event["alert"]["signature_id"] == sid]
 
     def figures(self):
-        return {figure["name"]: figure["value"] for figure in self.gateway.stats()["figures"]}
+        return self.gateway.figures()
 
 
 class Wire(Inspected):

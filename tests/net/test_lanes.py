@@ -1,9 +1,7 @@
 """Lanes that share a queue by flow, and forwarders on a core of their own, under real traffic."""
 
-import json
-
 import pytest
-from hosts import wait_until
+from hosts import iperf3
 from topology import SERVER4, SERVER6, Topology
 
 BUSY = 'busy_cores = "allow"'  # whatever else this machine does meanwhile
@@ -18,11 +16,7 @@ CASES = {
 def test_traffic_and_counters(tmp_path, name):
     with Topology(tmp_path, **CASES[name]) as network:
         gateway = network.start()
-        server = network.server.spawn(["iperf3", "-s", "-1"])
-        assert wait_until(lambda: ":5201" in network.server.run("ss -Hltn"), 5)
-        result = json.loads(network.client.run(f"iperf3 -J -c {SERVER4} -t 2 -P 6"))
-        server.wait(10)
-        assert result["end"]["sum_received"]["bytes"] > 10_000_000
+        assert iperf3(network.client, network.server, SERVER4, "-P", "6", seconds=2)["sum_received"]["bytes"] > 10_000_000
         assert network.reaches(SERVER6)
         stats = gateway.stats()
         assert stats["conserved"]

@@ -1,8 +1,7 @@
 """chain = ["mirror", "route"]: what passes between two hosts is copied to a third, who captures it."""
 
 import pytest
-from film import Capture
-from gateway import Gateway, config
+from capture import Capture
 from hosts import wait_until
 from topology import CLIENT4, PORTS, ROUTER_LAN4, SERVER4, Topology
 
@@ -19,8 +18,8 @@ class Mirrored(Topology):
     """With a port that a host `watcher` sees, or one of `device`."""
 
     def __init__(self, folder, *lines, device=None, **configuration):
-        super().__init__(folder, chain=["mirror", *(["acl"] if "acl" in configuration else []), "route"], **configuration)
-        self.lines, self.device = lines, device
+        chain = ["mirror", *(["acl"] if "acl" in configuration else []), "route"]
+        super().__init__(folder, ports=[*PORTS, ("monitor0", device or "mon0", "")], chain=chain, more=session(*lines), **configuration)
 
     def __enter__(self):
         super().__enter__()
@@ -28,24 +27,13 @@ class Mirrored(Topology):
         self.lab.join(self.watcher, "eth0", self.router, "mon0")
         return self
 
-    def start(self, before_addresses=None):
-        device = self.device or "net_af_packet9,iface=mon0"
-        text = config(self.ports, **self.configuration)
-        self.gateway = Gateway(self.router, self.folder,
-                               text + f'\n[[port]]\nname = "monitor0"\ndevice = "{device}"\n' + session(*self.lines)).start()
-        self.address()
-        return self.gateway
-
     def change(self, *lines, rules=()):
         """Puts other sessions into the file and reloads; the answer."""
-        path = self.gateway.config_path
-        path.write_text(path.read_text(encoding="utf-8").split("\n[mirror]\n")[0] + session(*lines, rules=rules), encoding="utf-8")
-        return self.gateway.control("reload", check=False)
+        return self.gateway.reload(self.gateway.text().split("\n[mirror]\n")[0] + session(*lines, rules=rules))
 
-    def figures(self):
-        """Those of the element, without "mirror_" and "_frames"."""
-        names = {f"mirror_{name}_frames": name for name in ("copied", "cut", "skipped", "lost")}
-        return {names[one["name"]]: one["value"] for one in self.gateway.stats()["figures"] if one["name"] in names}
+    def mirrored(self):
+        """Figures of the element, without "mirror_" and "_frames"."""
+        return {name: self.figure(f"mirror_{name}_frames") for name in ("copied", "cut", "skipped", "lost")}
 
     def misses(self):
         return sum(lane["misses"] for lane in self.gateway.stats()["lanes"])
@@ -53,23 +41,28 @@ class Mirrored(Topology):
     def ping(self, count=1, size=400):
         return self.client.run(f"ping -n -c {count} -i 0.01 -W 1 -s {size} -p {MARK.hex()} {SERVER4}", check=False)
 
-    def copies(self, send, least):
-        """Copies of ICMP that the watcher has of what `send()` causes: at least so many, then a little more."""
+    def copies(self, send, offered):
+        """Copies of ICMP that the watcher has of what `send()` causes, of which the sessions choose so many frames. Those that are
+        missing have been counted: a program that is slow skips some."""
+        before = self.mirrored()
+
+        def missing():
+            after = self.mirrored()
+            return sum(after[name] - before[name] for name in ("skipped", "lost"))
+
         with Capture(self.watcher, "eth0") as capture:
             send()
-            wait_until(lambda: len(pings(capture)) >= least, 3)
+            wait_until(lambda: len(pings(capture)) + missing() >= offered, 3)
             # What is sent behind it says that no more copies are on their way.
             stats = self.gateway.stats()
             assert stats["conserved"], stats
-        return pings(capture)
+        found = pings(capture)
+        assert offered - missing() <= len(found) <= offered, (len(found), before, self.mirrored())
+        return found
 
 
 def pings(capture):
     return [frame for frame in capture.frames if frame[12:14] == b"\x08\x00" and frame[23] == 1 and MARK in frame]
-
-
-def mac(host, interface="eth0"):
-    return bytes.fromhex(host.run(["cat", f"/sys/class/net/{interface}/address"]).strip().replace(":", ""))
 
 
 def kind(frame):
@@ -79,7 +72,8 @@ def kind(frame):
 
 @pytest.fixture(scope="module")
 def network(tmp_path_factory):
-    with Mirrored(tmp_path_factory.mktemp("mirror"), 'from = ["lan"]', acl="") as topology:
+    # Time enough for a copy of every frame, whatever else the machine does.
+    with Mirrored(tmp_path_factory.mktemp("mirror"), 'from = ["lan"]', acl="", engine=['deadline = "1s"']) as topology:
         topology.start()
         yield topology
 
@@ -88,8 +82,8 @@ def test_rx_copies_are_frames_as_they_came_in(network):
     assert "1 mirror session is in force" in network.change('from = ["lan"]', 'direction = "rx"')
     frames = network.copies(lambda: network.ping(3), 3)
     assert [kind(frame) for frame in frames] == [8, 8, 8]
-    router = bytes.fromhex(network.router_mac().replace(":", ""))
-    assert {(frame[:6], frame[6:12]) for frame in frames} == {(router, mac(network.client))}
+    router = network.router.mac("sl-lan")
+    assert {(frame[:6], frame[6:12]) for frame in frames} == {(router, network.client.mac())}
     assert {len(frame) for frame in frames} == {442}
     assert {frame[22] for frame in frames} == {64}, "the hop limit of the sender"
 
@@ -98,8 +92,8 @@ def test_tx_copies_are_frames_as_they_leave(network):
     network.change('from = ["wan"]', 'direction = "tx"')
     frames = network.copies(lambda: network.ping(3), 3)
     assert [kind(frame) for frame in frames] == [8, 8, 8]
-    router = bytes.fromhex(network.router_mac("sl-wan").replace(":", ""))
-    assert {(frame[:6], frame[6:12]) for frame in frames} == {(mac(network.server), router)}
+    router = network.router.mac("sl-wan")
+    assert {(frame[:6], frame[6:12]) for frame in frames} == {(network.server.mac(), router)}
     assert {frame[22] for frame in frames} == {63}
 
 
@@ -123,13 +117,11 @@ def test_what_the_host_gets_is_copied(network):
 
 def test_copies_are_cut_and_counted(network):
     network.change('from = ["lan"]', 'direction = "rx"', "length = 64")
-    before = network.figures()
+    before = network.mirrored()
     frames = network.copies(lambda: network.ping(3), 3)
     assert {len(frame) for frame in frames} == {64}
-    after = network.figures()
-    assert after["copied"] - before["copied"] >= 3
-    assert after["cut"] - before["cut"] >= 3
-    assert after["lost"] == after["skipped"] == 0
+    grown = {name: value - before[name] for name, value in network.mirrored().items()}
+    assert len(frames) <= grown["cut"] <= grown["copied"], grown
 
 
 def test_only_what_a_rule_matches_is_copied(network):
@@ -140,16 +132,14 @@ def test_only_what_a_rule_matches_is_copied(network):
 
 def test_what_a_later_element_drops_is_copied(network):
     network.change('from = ["lan"]', 'direction = "rx"')
-    text = network.gateway.config_path.read_text(encoding="utf-8")
+    text = network.gateway.text()
     try:
-        network.gateway.config_path.write_text(text.replace("\n[acl]\n", "\n[acl]\n" + ACL_DENY), encoding="utf-8")
-        assert "1 ACL rule is in force" in network.gateway.control("reload", check=False)
+        assert "1 ACL rule is in force" in network.gateway.reload(text.replace("\n[acl]\n", "\n[acl]\n" + ACL_DENY))
         before = network.gateway.drops().get("acl_denied", 0)
         assert len(network.copies(lambda: network.ping(2), 2)) == 2
         assert network.gateway.drops()["acl_denied"] - before == 2
     finally:
-        network.gateway.config_path.write_text(text, encoding="utf-8")
-        network.gateway.control("reload")
+        network.gateway.reload(text)
 
 
 def test_what_comes_in_by_the_monitor_port_is_dropped(network):
@@ -172,10 +162,8 @@ def test_a_mistake_leaves_the_sessions_in_force(network, line, mistake):
 
 
 def test_a_reload_without_sessions_ends_them(network):
-    path = network.gateway.config_path
-    path.write_text(path.read_text(encoding="utf-8").split("\n[mirror]\n")[0], encoding="utf-8")
-    assert "0 mirror sessions are in force" in network.gateway.control("reload")
-    assert not network.copies(lambda: network.ping(2), 1)
+    assert "0 mirror sessions are in force" in network.gateway.reload(network.gateway.text().split("\n[mirror]\n")[0])
+    assert not network.copies(lambda: network.ping(2), 0)
 
 
 def test_a_blocked_monitor_costs_originals_nothing(tmp_path):
@@ -184,12 +172,12 @@ def test_a_blocked_monitor_costs_originals_nothing(tmp_path):
     with Mirrored(tmp_path, 'from = ["lan", "wan"]', device=blocked) as network:
         network.start()
         network.change()
-        network.ping(200)
-        before, misses = network.figures(), network.misses()
-        assert ", 0% packet loss" in network.ping(500)
-        after, stats = network.figures(), network.gateway.stats()
+        network.ping(50)
+        before, misses = network.mirrored(), network.misses()
+        assert ", 0% packet loss" in network.ping(150)
+        after, stats = network.mirrored(), network.gateway.stats()
         lost = after["lost"] - before["lost"]
-        assert lost >= 4 * 500, (before, after)
+        assert lost >= 4 * 150, (before, after)
         assert stats["conserved"]
         assert network.gateway.drops()["mirror_full"] >= lost
         assert "tx_full" not in network.gateway.drops()

@@ -8,7 +8,7 @@ import time
 
 import pytest
 from gateway import ROOT, SLUICE
-from hosts import Lab, stop, wait_until
+from hosts import Lab, iperf3, stop, wait_until
 from topology import CLIENT4, SERVER4, SERVER6, Topology
 
 UDP_SEGMENT = 103  # of SOL_UDP: the size of each datagram of what is sent
@@ -21,15 +21,6 @@ def first_router():
     toml = re.search(r"^```toml\n(.*?)^```$", section, re.M | re.S)[1]
     commands = "\n".join(line[4:] for line in section.splitlines() if line.startswith("    "))
     return toml, commands
-
-
-def transfer(client, server, target, *options, seconds=1):
-    """iperf3 from client to server; its report."""
-    listener = server.spawn("iperf3 -s -1")
-    assert wait_until(lambda: ":5201" in server.run("ss -Hltn"), 5)
-    report = json.loads(client.run(["iperf3", "-J", "-c", target, "-t", str(seconds), *options], timeout=30))
-    stop(listener)
-    return report["end"]
 
 
 def checksum_errors(host):
@@ -58,8 +49,8 @@ def test_the_first_router_of_the_readme_carries_tcp_and_udp(tmp_path):
         assert wait_until(lambda: "1 received" in client.run("ping -n -c 1 -W 1 10.2.0.2", check=False), 60), log()
         assert wait_until(lambda: ":80" in server.run("ss -Hltn"), 5)
         assert client.run("curl -sS --max-time 20 http://10.2.0.2/page") == (tmp_path / "page").read_text(), log()
-        assert transfer(client, server, "10.2.0.2")["sum_received"]["bits_per_second"] > 50e6
-        assert transfer(client, server, "10.2.0.2", "-u", "-b", "20M")["sum"]["lost_percent"] < 20
+        assert iperf3(client, server, "10.2.0.2")["sum_received"]["bits_per_second"] > 50e6
+        assert iperf3(client, server, "10.2.0.2", "-u", "-b", "20M")["sum"]["lost_percent"] < 20
         assert checksum_errors(client) + checksum_errors(server) == 0
         health = router.run("curl -sS http://127.0.0.1:9230/healthz")
         assert json.loads(health)["status"] == "ok", health
@@ -81,7 +72,7 @@ def offloads(request, tmp_path_factory):
 @pytest.mark.parametrize("options", [(), ("-R",), ("-u", "-b", "20M"), ("-u", "-b", "20M", "-R")], ids=["tcp", "tcp-back", "udp", "udp-back"])
 def test_tcp_and_udp_of_local_senders_arrive(offloads, target, options):
     before = offloads.gateway.stats()["ports"]
-    end = transfer(offloads.client, offloads.server, target, *options)
+    end = iperf3(offloads.client, offloads.server, target, *options)
     if "-u" in options:
         assert end["sum"]["bytes"] > 1e6 and end["sum"]["lost_percent"] < 20, end
     else:

@@ -5,7 +5,7 @@ import socket
 import subprocess
 
 import pytest
-from gateway import ROOT, SLUICE, Gateway, config
+from gateway import ROOT, SLUICE
 from hosts import wait_until
 from topology import SERVER4, SERVER6, Topology
 
@@ -23,23 +23,10 @@ def plugin(tmp_path_factory):
     return folder / "build" / "udp_prefix.so"
 
 
-class WithPlugin(Topology):
-    """What Topology starts, with the plug-in in its configuration."""
-
-    def __init__(self, folder, plugin):
-        super().__init__(folder, chain=["udp_prefix", "route"])
-        self.plugin = plugin
-
-    def start(self, before_addresses=None):
-        text = config(self.ports, **self.configuration) + f'\n[plugins]\nload = ["{self.plugin}"]\n\n' + RULE
-        self.gateway = Gateway(self.router, self.folder, text).start()
-        self.address()
-        return self.gateway
-
-
 @pytest.fixture(scope="module")
 def network(plugin, tmp_path_factory):
-    with WithPlugin(tmp_path_factory.mktemp("plugins"), plugin) as topology:
+    more = f'\n[plugins]\nload = ["{plugin}"]\n\n{RULE}'
+    with Topology(tmp_path_factory.mktemp("plugins"), chain=["udp_prefix", "route"], more=more) as topology:
         topology.start()
         yield topology
 
@@ -59,13 +46,7 @@ def sink(network):
 
 def arrives(network, sink, address, *payloads):
     """Which of these arrive, up to the last one, which does."""
-    def send():
-        family = socket.AF_INET6 if ":" in address else socket.AF_INET
-        with socket.socket(family, socket.SOCK_DGRAM) as one:
-            for payload in payloads:
-                one.sendto(payload, (address, PORT))
-
-    network.client.inside(send)
+    network.client.send_udp(address, PORT, payloads)
     came = [sink.recv(2000)]
     while came[-1] != payloads[-1]:
         came.append(sink.recv(2000))
@@ -82,7 +63,7 @@ def test_what_matches_is_dropped_and_counted_like_any_other(network, sink, addre
     before = network.gateway.drops().get("udp_prefix_matched", 0)
     assert arrives(network, sink, address, b"\x17\0\x03\x2aattack", b"\x23\0\x03\x2a a question") == [b"\x23\0\x03\x2a a question"]
     assert wait_until(lambda: network.gateway.drops().get("udp_prefix_matched", 0) == before + 1)
-    figures = {one["name"]: one["value"] for one in network.gateway.stats()["figures"]}
+    figures = network.figures()
     assert figures["udp_prefix_matches"] == before + 1 and figures["udp_prefix_looked_at"] > before + 1
     said = network.gateway.control("stats")
     assert "udp_prefix_matched" in said and "udp_prefix" in network.router.run([SLUICE, "top", "--once"])

@@ -1,7 +1,7 @@
 """Every kind of port that docs/configuration.md names, with frames that really go through it and are looked at on the other side.
 
-The kinds that join hosts (af_packet, af_xdp, tap, memif) are pinged and sent TCP and fragments through. Those that join none
-(pcap, ring, null) are between capture files and counters.
+The kinds that join hosts (af_packet, af_xdp, tap, memif) are pinged and sent TCP and fragments through. Those that join none are in
+tests/program/test_file_ports.py.
 """
 
 import re
@@ -10,14 +10,11 @@ import subprocess
 import time
 
 import pytest
-from frames import NEXT_MAC, ipv4, ipv6, read_pcap, write_pcap
+from captures import route_capture
+from frames import ipv4
 from gateway import SLUICE, Gateway, config
-from hosts import Here, Lab, stop, wait_until
+from hosts import Lab, stop, wait_until
 from topology import SERVER4, SERVER6, Topology, bridge_tap
-
-
-def totals(stats, *keys):
-    return [sum(lane[key] for lane in stats["lanes"]) for key in keys]
 
 
 def check_traffic(client, server):
@@ -37,7 +34,7 @@ def check_traffic(client, server):
 def check_carried(gateway, ports, least=200):
     """The ports themselves carried that, and it adds up."""
     assert wait_until(lambda: gateway.stats()["conserved"], 5), gateway.stats()
-    received, punted, injected = totals(gateway.stats(), "rx_frames", "punted", "injected")
+    received, punted, injected = gateway.totals("rx_frames", "punted", "injected")
     assert punted + injected < received / 4, "the kernel forwarded, not the fast path"
     by_name = {port["name"]: port for port in gateway.stats()["ports"]}
     for name in ports:
@@ -270,56 +267,14 @@ def test_memif_joins_two_gateways(tmp_path):
             gateway.interrupt()
 
 
-ROUTES = ("kernel = false", "any_mac = true", "max_ipv4 = 1000", "max_ipv6 = 1000", 'table = "{table}"',
-          "[[route.connected]]", 'prefix = "10.254.0.0/16"', 'port = "out"',
-          "[[route.connected]]", 'prefix = "fd00:fe::/64"', 'port = "out"',
-          "[[route.neighbour]]", 'port = "out"', 'address = "10.254.0.1"', 'mac = "02:00:00:00:aa:02"',
-          "[[route.neighbour]]", 'port = "out"', 'address = "fd00:fe::1"', 'mac = "02:00:00:00:aa:02"')
-
-
-TOUCH = """[engine]
-device = "cpu"
-deadline = "50ms"
-chain = ["touch"]
-[memory]
-hugepages = "off"
-size = "256M"
-[[port]]
-name = "one"
-device = "{one}"
-[[port]]
-name = "two"
-device = "{two}"
-[api]
-listen = "{api}"
-"""
-
-
-@pytest.fixture
-def between_files(tmp_path):
-    """Starts a gateway from the capture `frames` to the port `out`, without any host unless one is given."""
-    here = Here()
-
-    def start(frames, out, host=here):
-        write_pcap(tmp_path / "in.pcap", frames)
-        table = tmp_path / "routes.txt"
-        table.write_text("198.51.100.0/24 10.254.0.1\n2001:db8:51::/48 fd00:fe::1\n", encoding="ascii")
-        ports = [("in", f"net_pcap0,rx_pcap={tmp_path}/in.pcap,tx_pcap={tmp_path}/back.pcap", ""), ("out", out, "")]
-        text = config(ports, route=[line.format(table=table) for line in ROUTES], size="320M", listen=Here.api)
-        return Gateway(host, tmp_path, text).start()
-
-    yield start
-    here.close()
-
-
-def test_pcap_reads_a_file_and_sends_to_an_interface(between_files):
+def test_pcap_reads_a_file_and_sends_to_an_interface(tmp_path):
     """It ends by itself all the same when the file is read."""
     with Lab() as lab:
         router, sink = lab.host("router"), lab.host("sink")
         lab.join(router, "out0", sink, "eth0")
         before = sink.counter("eth0", "rx_bytes")
-        gateway = between_files([ipv4(number, "198.51.100.7", ttl=64, size=1000) for number in range(500)],
-                                "net_pcap1,tx_iface=out0", router)
+        gateway = route_capture(router, tmp_path, [ipv4(number, "198.51.100.7", ttl=64, size=1000) for number in range(500)],
+                                "net_pcap1,tx_iface=out0")
         assert gateway.process.wait(20) == 0, gateway.log()
         assert "the captures are forwarded" in gateway.log() and "counters add up" in gateway.log()
         assert "degraded" not in gateway.log(), gateway.log()
@@ -340,63 +295,3 @@ def test_pcap_that_sends_to_an_interface_has_its_link(tmp_path):
         router.ip("link del in0")
         assert wait_until(lambda: "port a: its interface was deleted" in gateway.why_degraded(), 5), gateway.why_degraded()
         assert wait_until(lambda: "port a: interface in0 was deleted" in gateway.log(), 5), gateway.log()
-
-
-def test_pcap_reads_one_file_and_writes_another(tmp_path, between_files):
-    """Every frame that must be forwarded is in the written file, in order, with the right bytes, and no other."""
-    coming, leaving = [], []
-    macs = {"to": NEXT_MAC}
-    for number in range(3000):
-        size = 4 + number % 1400
-        if number % 100 == 50:
-            coming.append(ipv4(number, "198.51.100.7", ttl=1))
-        elif number % 100 == 51:
-            coming.append(ipv4(number, "203.0.113.7"))
-        elif number % 2:
-            coming.append(ipv6(number, "2001:db8:51::9", hop_limit=64, size=size))
-            leaving.append(ipv6(number, "2001:db8:51::9", hop_limit=63, size=size, **macs))
-        else:
-            coming.append(ipv4(number, "198.51.100.7", ttl=2 + number % 250, size=size))
-            leaving.append(ipv4(number, "198.51.100.7", ttl=1 + number % 250, size=size, **macs))
-    gateway = between_files(coming, f"net_pcap1,tx_pcap={tmp_path}/out.pcap")
-    mac = gateway.stats()["ports"][1]["mac"]
-    assert gateway.process.wait(20) == 0, gateway.log()
-    assert "the captures are forwarded" in gateway.log() and "counters add up" in gateway.log()
-    source = bytes.fromhex(mac.replace(":", ""))
-    assert read_pcap(tmp_path / "out.pcap") == [frame[:6] + source + frame[12:] for frame in leaving]
-    assert read_pcap(tmp_path / "back.pcap") == []
-    for reason in ("no_route", "ttl_expired"):
-        assert re.search(rf"^  {reason} +30 ", gateway.log(), re.M), gateway.log()
-
-
-def test_ring_hands_back_what_it_is_given(between_files):
-    """Every frame goes around until its TTL ends, and each round is counted."""
-    coming = [ipv4(number, "198.51.100.7", ttl=2 + number % 60) for number in range(300)]
-    gateway = between_files(coming, "net_ring0")
-    rounds = sum(1 + number % 60 for number in range(300))
-    assert wait_until(lambda: gateway.drops().get("ttl_expired") == 300, 10), gateway.stats()
-    stats = gateway.stats()
-    assert {port["name"]: (port["rx_frames"], port["tx_frames"]) for port in stats["ports"]} == \
-        {"in": (300, 0), "out": (rounds, rounds)}
-    gateway.interrupt()
-
-
-def test_null_takes_everything(between_files):
-    gateway = between_files([ipv4(number, "198.51.100.7") for number in range(500)], "net_null0,no-rx=1")
-    assert wait_until(lambda: totals(gateway.stats(), "rx_frames", "tx_frames") == [500, 500], 10), gateway.stats()
-    assert gateway.drops() == {}
-    gateway.interrupt()
-
-
-def test_null_makes_frames_without_end(tmp_path):
-    here = Here()
-    try:
-        text = TOUCH.format(one="net_null0,size=300", two="net_null1,no-rx=1", api=Here.api)
-        gateway = Gateway(here, tmp_path, text).start()
-        assert wait_until(lambda: totals(gateway.stats(), "tx_frames")[0] > 100_000, 20), gateway.stats()
-        log = gateway.interrupt()
-        received, octets = re.search(r"^received +(\d+) frames, (\d+) bytes", log, re.M).groups()
-        assert int(octets) == 300 * int(received)
-        assert re.search(rf"^transmitted +{received} frames", log, re.M), log
-    finally:
-        here.close()

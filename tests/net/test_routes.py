@@ -1,7 +1,6 @@
 """Routes of the kernel, as an administrator or a routing daemon changes them, followed by the forwarder."""
 
 import re
-import socket
 import subprocess
 import time
 
@@ -267,16 +266,11 @@ def test_a_foreign_sender_address_moves_no_traffic(two_ways, family, prefix, gat
     assert wait_until(lambda: two_ways.reaches(target), 5)
     two_ways.router.sysctl(**{"net__ipv4__conf__all__rp_filter": 0, "net__ipv4__conf__sl-lan__rp_filter": 0})
 
-    def announce():
-        with socket.socket(socket.AF_PACKET, socket.SOCK_RAW) as wire:
-            wire.bind(("eth0", 0))
-            wire.send(announcement)
-
     def known():
         return re.search(rf"^{re.escape(target)} +\S+ +lan", two_ways.gateway.control("neighbours"), re.M)
 
     def is_neighbour():
-        two_ways.client.inside(announce)
+        two_ways.client.send_frames([announcement])
         return known()
 
     assert wait_until(is_neighbour, 5, every=0.2), two_ways.router.ip("neigh")

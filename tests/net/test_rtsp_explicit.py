@@ -8,7 +8,8 @@ import pytest
 
 from hosts import stop, wait_until
 from rtsp_peers import FILM, why_not
-from film import PORT, RTP_FIXED, Capture, Film, ffmpeg, opened, play, play_all, rtspsrc
+from capture import RTP_FIXED, Capture
+from film import PORT, Film, ffmpeg, opened, play, play_all, rtspsrc
 from topology import CLIENT4, CLIENT6, ROUTER_LAN4, ROUTER_LAN6, ROUTER_WAN4, ROUTER_WAN6, SERVER4, SERVER6
 
 _reason = why_not()

@@ -9,7 +9,8 @@ import time
 
 import pytest
 
-from film import Capture, check_as_sent, check_secret_and_whole, ffmpeg_copies, film, in_clear, opened, play
+from capture import Capture
+from film import check_as_sent, check_secret_and_whole, ffmpeg_copies, film, in_clear, opened, play
 from hosts import stop, wait_until
 from rtsp_client import Player
 from rtsp_peers import why_not

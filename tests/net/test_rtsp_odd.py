@@ -9,7 +9,8 @@ import sys
 import pytest
 
 import odd_server
-from film import PORT, Capture, film
+from capture import Capture
+from film import PORT, film
 from hosts import wait_until
 from odd_server import CASES, REFUSED, SOUND
 from rtsp_peers import why_not

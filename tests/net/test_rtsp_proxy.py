@@ -12,7 +12,8 @@ import time
 
 import pytest
 
-from film import PORT, Capture, check_secret_and_whole, ffmpeg, film, offered_keys, play, rtspsrc
+from capture import Capture
+from film import PORT, check_secret_and_whole, ffmpeg, film, offered_keys, play, rtspsrc
 from hosts import stop, wait_until
 from rtsp_client import Player
 from rtsp_peers import FILM, why_not

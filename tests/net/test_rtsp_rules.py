@@ -3,7 +3,8 @@
 
 import pytest
 
-from film import Capture, check_secret_and_whole, ffmpeg, film, play, settings
+from capture import Capture
+from film import check_secret_and_whole, ffmpeg, film, play, settings
 from gateway import SLUICE, config
 from hosts import wait_until
 from rtsp_peers import FILM, why_not

@@ -5,7 +5,8 @@ import time
 
 import pytest
 
-from film import PORT, Capture, ffmpeg, film, in_clear
+from capture import Capture
+from film import PORT, ffmpeg, film, in_clear
 from hosts import wait_until
 from rtsp_peers import why_not
 from topology import CLIENT4, CLIENT6, SERVER4, SERVER6

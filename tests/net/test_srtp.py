@@ -3,11 +3,11 @@
 import base64
 import json
 import os
-import socket
 import threading
 import time
 
 import pytest
+from capture import Capture
 from hosts import wait_until
 from srtp_peer import Peer, receiver_report, rtp
 from topology import CLIENT4, CLIENT6, SERVER4, SERVER6, Topology
@@ -17,13 +17,13 @@ RTP, RTCP = 5004, 5005
 PACKETS = 400
 OTHER_SSRC = 0x99aabbcc
 MARK = b"this payload must be seen by nobody on the way"
-FAMILIES = [(socket.AF_INET, CLIENT4, SERVER4), (socket.AF_INET6, CLIENT6, SERVER6)]
+FAMILIES = [(CLIENT4, SERVER4), (CLIENT6, SERVER6)]
 
 
 def streams():
     """Both directions of both families; RTCP out beside RTP, RTCP back alone."""
     text = ""
-    for _, client, server in FAMILIES:
+    for client, server in FAMILIES:
         for action, source, destination, port, key in (("protect", client, server, RTP, OUT),
                                                        ("unprotect", server, client, RTCP, BACK)):
             text += (f'[[srtp.stream]]\naction = "{action}"\nsource = "{source}"\nsource_port = {port}\n'
@@ -39,30 +39,15 @@ def network(tmp_path_factory):
         yield topology
 
 
-def bound(host, family, address, port):
-    def make():
-        one = socket.socket(family, socket.SOCK_DGRAM)
-        one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4 << 20)
-        one.bind((address, port))
-        one.settimeout(5)
-        return one
-
-    return host.inside(make)
-
-
-def figure(network, name):
-    return {one["name"]: one["value"] for one in network.gateway.stats()["figures"]}[name]
-
-
 def payload(sequence):
     return MARK + bytes([sequence & 0xff]) * (sequence * 37 % 1300)  # odd lengths too
 
 
-@pytest.mark.parametrize("family, client, server", FAMILIES)
-def test_clear_out_and_srtp_in(network, family, client, server):
-    before = figure(network, "srtp_protected_rtp")
+@pytest.mark.parametrize("client, server", FAMILIES)
+def test_clear_out_and_srtp_in(network, client, server):
+    before = network.figure("srtp_protected_rtp")
     receiver = Peer(OUT, inbound=True)
-    with bound(network.client, family, client, RTP) as sender, bound(network.server, family, server, RTP) as listener:
+    with network.client.udp(client, RTP) as sender, network.server.udp(server, RTP) as listener:
         for sequence in range(65400, 65400 + PACKETS):  # over the end of the sequence numbers
             packet = rtp(sequence, payload(sequence))
             sender.sendto(packet, (server, RTP))
@@ -72,14 +57,14 @@ def test_clear_out_and_srtp_in(network, family, client, server):
         report = receiver_report()
         sender.sendto(report, (server, RTP))
         assert receiver.unprotect_rtcp(listener.recv(2048)) == report
-    assert figure(network, "srtp_protected_rtp") == before + PACKETS
+    assert network.figure("srtp_protected_rtp") == before + PACKETS
 
 
-@pytest.mark.parametrize("family, client, server", FAMILIES)
-def test_srtcp_in_and_clear_out(network, family, client, server):
+@pytest.mark.parametrize("client, server", FAMILIES)
+def test_srtcp_in_and_clear_out(network, client, server):
     before = network.gateway.drops()
     sender = Peer(BACK, inbound=False)
-    with bound(network.client, family, client, RTCP) as listener, bound(network.server, family, server, RTCP) as source:
+    with network.client.udp(client, RTCP) as listener, network.server.udp(server, RTCP) as source:
         good = [sender.protect_rtcp(receiver_report()) for _ in range(20)]
         for packet in good:
             source.sendto(packet, (client, RTCP))
@@ -104,33 +89,22 @@ def test_srtcp_in_and_clear_out(network, family, client, server):
 
 def test_a_wire_sees_no_clear_payload(network):
     """Everything that reaches the server's link, whatever it is: fragments and datagrams too big for it too."""
-    def watch():
-        wire = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.ntohs(3))
-        wire.bind(("eth0", 0))
-        wire.settimeout(0.5)
-        return wire
-
     before = network.gateway.drops().get("srtp_not_plain", 0)
     too_big = network.gateway.drops().get("srtp_too_big", 0)
-    with network.server.inside(watch) as wire, bound(network.client, socket.AF_INET, CLIENT4, RTP) as sender:
+    with Capture(network.server, "eth0") as capture, network.client.udp(CLIENT4, RTP) as sender:
         for size in (10, 1440, 1455, 4000):
             sender.sendto(rtp(1000 + size, MARK * (size // len(MARK) + 1))[:size + 12], (SERVER4, RTP))
-        frames = []
-        try:
-            while True:
-                frames.append(wire.recv(65535))
-        except TimeoutError:
-            pass
-    assert frames and not any(MARK[:20] in frame for frame in frames)
-    assert network.gateway.drops()["srtp_not_plain"] >= before + 2, "the fragments of 4,000 bytes"
-    assert network.gateway.drops()["srtp_too_big"] > too_big, "1,455 bytes, their headers and the tag"
+        assert wait_until(lambda: network.gateway.drops().get("srtp_too_big", 0) > too_big, 5), "1,455 bytes, their headers and the tag"
+        assert wait_until(lambda: network.gateway.drops().get("srtp_not_plain", 0) >= before + 2, 5), "the fragments of 4,000 bytes"
+        assert wait_until(lambda: sum(to == (SERVER4, RTP) for _, to, _ in capture.udp()) >= 2, 5)
+    assert not capture.has(MARK[:20])
 
 
 def test_reload_keeps_what_stays_and_says_no_key(network):
     receiver = Peer(OUT, inbound=True)
     path = network.gateway.config_path
-    with bound(network.client, socket.AF_INET, CLIENT4, RTP) as sender, \
-            bound(network.server, socket.AF_INET, SERVER4, RTP) as listener:
+    with network.client.udp(CLIENT4, RTP) as sender, \
+            network.server.udp(SERVER4, RTP) as listener:
         sender.sendto(rtp(9000, MARK, OTHER_SSRC), (SERVER4, RTP))
         first = listener.recv(2048)
         extra = streams().split("[[srtp.stream]]")[1].replace(f"source_port = {RTP}", "source_port = 9")
@@ -157,8 +131,8 @@ def test_streams_over_the_api(network, tmp_path):
     whole = f'action = "protect"\ncrypto = "1 AES_CM_128_HMAC_SHA1_80 inline:{base64.b64encode(OUT).decode()}"\n' + ends
     stream.write_text(whole, encoding="utf-8")
     assert "of the file protect with keys of the file" in network.gateway.log()
-    with bound(network.client, socket.AF_INET, CLIENT4, port) as sender, \
-            bound(network.server, socket.AF_INET, SERVER4, port) as listener:
+    with network.client.udp(CLIENT4, port) as sender, \
+            network.server.udp(SERVER4, port) as listener:
         packet = rtp(1, MARK)
         sender.sendto(packet, (SERVER4, port))
         assert listener.recv(2048) == packet
@@ -192,8 +166,8 @@ def test_new_keys_over_the_api_while_packets_come(network, tmp_path):
     """Nothing is lost and nothing is clear, from the first key to the last, and after it."""
     port, keys = 7010, [os.urandom(30) for _ in range(8)]
     stream = tmp_path / "stream.toml"
-    with bound(network.client, socket.AF_INET, CLIENT4, port) as sender, \
-            bound(network.server, socket.AF_INET, SERVER4, port) as listener:
+    with network.client.udp(CLIENT4, port) as sender, \
+            network.server.udp(SERVER4, port) as listener:
         over, sent = threading.Event(), []
 
         def send():
@@ -248,7 +222,7 @@ def test_forged_first_frames_take_no_stream(network, tmp_path):
     before = drops("srtp_auth_failed")
     network.forge(network.client, "sl-lan", forged, (SERVER4, 7006), (CLIENT4, 7006))
     assert wait_until(lambda: drops("srtp_auth_failed") == before + 1)
-    with bound(network.client, socket.AF_INET, CLIENT4, 7006) as listener, bound(network.server, socket.AF_INET, SERVER4, 7006) as source:
+    with network.client.udp(CLIENT4, 7006) as listener, network.server.udp(SERVER4, 7006) as source:
         source.sendto(Peer(BACK, inbound=False).protect(rtp(1, MARK)), (CLIENT4, 7006))
         assert listener.recv(2048) == rtp(1, MARK)
 
@@ -256,7 +230,7 @@ def test_forged_first_frames_take_no_stream(network, tmp_path):
     before = drops("srtp_wrong_port")
     network.forge(network.server, "sl-wan", forged, (CLIENT4, 7008), (SERVER4, 7008))
     assert wait_until(lambda: drops("srtp_wrong_port") == before + 1)
-    with bound(network.client, socket.AF_INET, CLIENT4, 7008) as source, bound(network.server, socket.AF_INET, SERVER4, 7008) as listener:
+    with network.client.udp(CLIENT4, 7008) as source, network.server.udp(SERVER4, 7008) as listener:
         source.sendto(rtp(1, MARK), (SERVER4, 7008))
         assert Peer(OUT, inbound=True).unprotect(listener.recv(2048)) == rtp(1, MARK)
     row, = (line for line in network.gateway.control("srtp", "list").splitlines() if ":7008" in line)

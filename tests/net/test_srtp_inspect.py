@@ -1,12 +1,11 @@
 """inspect and srtp in one chain: an inspector in front of the protection reads what goes in, one behind it what came out."""
 
 import base64
-import socket
 
 import pytest
 from hosts import wait_until
 from srtp_peer import Peer, rtp
-from test_srtp import BACK, MARK, OUT, RTP, bound
+from test_srtp import BACK, MARK, OUT, RTP
 from topology import CLIENT4, SERVER4, Topology
 
 PACKETS = 50
@@ -37,13 +36,9 @@ def drops(network):
     return network.gateway.drops().get("inspect_dropped", 0)
 
 
-def figure(network, name):
-    return {one["name"]: one["value"] for one in network.gateway.stats()["figures"]}[name]
-
-
 def exchange(network, send, receive, protect, unprotect):
     """Sends PACKETS with the mark, one that a rule drops, and one more. Returns how many alerts and drops there were meanwhile."""
-    before = figure(network, "inspect_alerts"), drops(network)
+    before = network.figure("inspect_alerts"), drops(network)
     for number in range(PACKETS):
         packet = rtp(number, MARK + bytes([number]) * (number * 29 % 900))
         send(protect(packet))
@@ -55,12 +50,12 @@ def exchange(network, send, receive, protect, unprotect):
     if got == forbidden:
         got = unprotect(receive())
     assert got == last
-    return lambda: (figure(network, "inspect_alerts") - before[0], drops(network) - before[1])
+    return lambda: (network.figure("inspect_alerts") - before[0], drops(network) - before[1])
 
 
 def test_what_is_protected(network):
     peer = Peer(OUT, inbound=True)
-    with bound(network.client, socket.AF_INET, CLIENT4, RTP) as sender, bound(network.server, socket.AF_INET, SERVER4, RTP) as listener:
+    with network.client.udp(CLIENT4, RTP) as sender, network.server.udp(SERVER4, RTP) as listener:
         counted = exchange(network, lambda packet: sender.sendto(packet, (SERVER4, RTP)), lambda: listener.recv(2048),
                            lambda packet: packet, peer.unprotect)
         expected = (PACKETS + 2, 1) if network.inspects_first else (0, 0)
@@ -69,7 +64,7 @@ def test_what_is_protected(network):
 
 def test_what_is_unprotected(network):
     peer = Peer(BACK, inbound=False)
-    with bound(network.client, socket.AF_INET, CLIENT4, RTP) as listener, bound(network.server, socket.AF_INET, SERVER4, RTP) as sender:
+    with network.client.udp(CLIENT4, RTP) as listener, network.server.udp(SERVER4, RTP) as sender:
         counted = exchange(network, lambda packet: sender.sendto(packet, (CLIENT4, RTP)), lambda: listener.recv(2048),
                            peer.protect, lambda packet: packet)
         expected = (0, 0) if network.inspects_first else (PACKETS + 2, 1)

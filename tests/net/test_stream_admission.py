@@ -10,7 +10,8 @@ import time
 
 import pytest
 
-from film import AUDIO, PORT, VIDEO, Capture, ffmpeg, film, opened, play, settings
+from capture import Capture
+from film import AUDIO, PORT, VIDEO, ffmpeg, film, opened, play, settings
 from gateway import SLUICE, config
 from hosts import wait_until
 from rtsp_peers import why_not

@@ -1,12 +1,12 @@
 """Traffic of real hosts through the router: the plain cases that must just work."""
 
-import json
 import re
 
 import pytest
 
-from hosts import wait_until
+from hosts import iperf3, wait_until
 from topology import CLIENT4, CLIENT6, ROUTER_LAN4, ROUTER_LAN6, SERVER4, SERVER6
+
 
 def socket_drops(host):
     """Datagrams that arrived at a host whose program was too slow to take them."""
@@ -16,14 +16,6 @@ def socket_drops(host):
 
 
 FAMILIES = [pytest.param(SERVER4, id="ipv4"), pytest.param(SERVER6, id="ipv6")]
-
-
-def iperf3(network, *arguments):
-    server = network.server.spawn("iperf3 -s -1")
-    assert wait_until(lambda: ":5201" in network.server.run("ss -Hltn"), 5)
-    answer = network.client.run(["iperf3", "-J", "-t", "2", *arguments])
-    server.wait(10)
-    return json.loads(answer[answer.index("{"):])["end"]  # behind its warnings
 
 
 @pytest.mark.parametrize("server", FAMILIES)
@@ -57,7 +49,7 @@ def test_traceroute_shows_the_router_then_the_server(network, server, router, me
 @pytest.mark.parametrize("server", FAMILIES)
 @pytest.mark.parametrize("direction", ["up", "down"])
 def test_tcp_transfer(network, server, direction):
-    end = iperf3(network, "-c", server, *(["-R"] if direction == "down" else []))
+    end = iperf3(network.client, network.server, server, *(["-R"] if direction == "down" else []), seconds=2)
     received = end["sum_received"]
     assert received["bits_per_second"] > 20e6
     assert received["bytes"] >= 0.9 * end["sum_sent"]["bytes"]
@@ -66,7 +58,7 @@ def test_tcp_transfer(network, server, direction):
 @pytest.mark.parametrize("server", FAMILIES)
 def test_udp_transfer_at_a_modest_rate_loses_nothing(network, server):
     before = socket_drops(network.server)
-    end = iperf3(network, "-c", server, "-u", "-b", "20M", "-l", "1200")
+    end = iperf3(network.client, network.server, server, "-u", "-b", "20M", "-l", "1200", seconds=2)
     assert end["sum"]["lost_packets"] <= socket_drops(network.server) - before
     assert end["sum"]["packets"] > 3000
 
@@ -77,7 +69,7 @@ def test_fragmented_datagrams_arrive_whole(network, server):
     answer = network.client.run(f"ping -n -i 0.02 -c 30 -W 1 -s 8000 {server}")
     assert "30 received, 0% packet loss" in answer
     before = socket_drops(network.server)
-    end = iperf3(network, "-c", server, "-u", "-b", "20M", "-l", "8000")
+    end = iperf3(network.client, network.server, server, "-u", "-b", "20M", "-l", "8000", seconds=2)
     assert end["sum"]["lost_packets"] <= socket_drops(network.server) - before
 
 

@@ -4,10 +4,9 @@
         10.1.0.2/24      lan0 | sl-lan 10.1.0.1   sl-wan 10.2.0.1 | wan0      10.2.0.2/24
         2001:db8:1::2/64      |        2001:db8:1::1      2001:db8:2::1       2001:db8:2::2/64
 
-The router's addresses are on the TAP twins, put there by the administrator: by `Topology.start`, once Sluice has made them.
+The router's addresses are on the TAP twins, put there by the administrator: by `Topology.start`, once Sluice has made them. A port
+whose own lines have an `address` gets none but that.
 """
-
-import socket
 
 from frames import udp4
 from gateway import Gateway, config
@@ -70,39 +69,43 @@ class Topology:
 
     def start(self, before_addresses=None):
         """Starts Sluice and gives the twins their addresses, after `before_addresses(self)` where a port needs more."""
-        self.gateway = Gateway(self.router, self.folder, config(self.ports, **self.configuration)).start()
+        self.gateway = Gateway(self.router, self.folder, self.text()).start()
         if before_addresses:
             before_addresses(self)
         self.address()
         return self.gateway
 
+    def text(self):
+        """Its configuration."""
+        return config(self.ports, **self.configuration)
+
     def address(self):
-        for index, (_, _, twin) in enumerate(self.ports, start=1):
+        for index, (_, _, twin, *own) in enumerate(self.ports, start=1):
+            if not twin or any(line.startswith("address = ") for line in own):
+                continue
             self.router.ip(f"addr replace 10.{index}.0.1/24 dev {twin}")
             self.router.ip(f"addr replace 2001:db8:{index}::1/64 dev {twin} nodad")
         assert wait_until(self.forwards), (f"nothing is forwarded 10 s after the start:\n{self.gateway.log()}\n{self.gateway.drops()}\n"
                                            f"{self.router.ip('neigh')}\n{self.client.ip('neigh')}")
+
+    def figures(self):
+        return self.gateway.figures()
+
+    def figure(self, name):
+        return self.figures()[name]
 
     def router_mac(self, twin="sl-lan"):
         return self.router.run(["cat", f"/sys/class/net/{twin}/address"]).strip()
 
     def forge(self, host, twin, payload, source, destination):
         """UDP with another's address, from `host` to the port with this twin; ends are (IPv4 address, port)."""
-        frame = udp4(payload, destination[1], source[0], destination[0], source[1],
-                     to=bytes.fromhex(self.router_mac(twin).replace(":", "")))
-
-        def send():
-            with socket.socket(socket.AF_PACKET, socket.SOCK_RAW) as wire:
-                wire.bind(("eth0", 0))
-                wire.send(frame)
-
-        host.inside(send)
+        host.send_frames([udp4(payload, destination[1], source[0], destination[0], source[1], to=self.router.mac(twin))])
 
     def forwards(self):
         return self.reaches(SERVER4) and self.reaches(SERVER6)
 
     def reaches(self, address):
-        return ", 0% packet loss" in self.client.run(f"ping -n -c 1 -W 1 {address}", check=False)
+        return self.client.reaches(address)
 
 
 def bridge_tap(network, tap="tap0", cable="lan0"):

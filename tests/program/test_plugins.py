@@ -73,6 +73,11 @@ def small(prefix, tmp_path_factory):
     return make
 
 
+def cached(name):
+    """A variable of the program's build."""
+    return re.search(rf"^{name}:\w+=(.*)$", (BUILD / "CMakeCache.txt").read_text(encoding="utf-8"), re.M)[1]
+
+
 def functions(*words, status=0):
     """Blocks of `sluice functions` by name, and what is refused."""
     ran = subprocess.run([SLUICE, "functions", *words], capture_output=True, text=True, timeout=60, check=False)
@@ -201,7 +206,9 @@ def test_the_kernel_decides_as_the_core_does(prefix, tmp_path):
         pytest.skip("the shim is not built")
     flags = subprocess.run(["pkg-config", "--cflags", "--libs", "libdpdk", "libpcap", "spdlog", "libmnl"], stdout=subprocess.PIPE, text=True,
                            check=True).stdout.split()
-    run("g++", "-std=c++20", "-O1", "-w", "-DSLUICE_SIMT=1", "-DSLUICE_ELEMENT_CUDA", f"-I{prefix}/include", f"-I{ROOT}/src/device/simt",
+    # As the archives were: a sanitizer is of a whole program.
+    compiler = [cached("CMAKE_CXX_COMPILER"), *cached("CMAKE_CXX_FLAGS").split(), *filter(None, cached("SLUICE_SANITIZERS").split(";"))]
+    run(*compiler, "-std=c++20", "-O1", "-w", "-DSLUICE_SIMT=1", "-DSLUICE_ELEMENT_CUDA", f"-I{prefix}/include", f"-I{ROOT}/src/device/simt",
         f"-I{ROOT}/src", f"-I{EXAMPLE}", "-xc++", EXAMPLE / "udp_prefix.cu", EXAMPLE / "udp_prefix.cc", ROOT / "tests" / "program" / "plugin_kernel.cc",
         "-xnone", "-Wl,--start-group", *archives, "-Wl,--end-group", *flags, "-ldl", "-o", tmp_path / "kernel")
     assert "of 300 frames match" in run(tmp_path / "kernel")

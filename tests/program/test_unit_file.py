@@ -35,3 +35,9 @@ def test_systemd_knows_all_of_it(tmp_path):
     (tmp_path / "sluice.service").write_text(re.sub(r"(?m)^Documentation=.*\n", "", text), encoding="utf-8")
     done = subprocess.run(["systemd-analyze", "verify", tmp_path / "sluice.service"], capture_output=True, text=True, check=False)
     assert "sluice.service:" not in done.stderr, done.stderr
+
+
+def test_it_tells_systemd_when_it_is_ready_and_alive():
+    unit = UNIT.read_text(encoding="utf-8")
+    for line in ("Type=notify", "NotifyAccess=main", "WatchdogSec=30", "RuntimeDirectory=sluice", "LogsDirectory=sluice"):
+        assert f"\n{line}\n" in unit, line

@@ -4,16 +4,13 @@ import json
 import os
 import pathlib
 import re
-import shutil
 import signal
 import subprocess
 
 import pytest
+from gateway import NULL_PORTS, ROOT, SLUICE, Gateway, config
+from hosts import Here, wait_until
 
-from gateway import ROOT, SLUICE, Gateway, config
-from hosts import Lab, wait_until
-
-PORTS = [("a", "net_null0,no-rx=1", ""), ("b", "net_null1,no-rx=1", "")]
 FILES = ("sluice.log", "eve.json", "fast.log")
 
 
@@ -25,13 +22,16 @@ def gateway(tmp_path_factory):
     rules.write_text('alert udp any any -> any any (msg:"x"; sid:1;)\n', encoding="utf-8")
     logs = folder / "logs"
     logs.mkdir()
-    text = config(PORTS, last="bridge", size="256M", memory=("frames = 4096",),
+    text = config(NULL_PORTS, listen=Here.api, last="bridge", size="256M", memory=("frames = 4096",),
                   inspect=(f'rules = ["{rules}"]', "flows = 1024", "streams = 64", "http = 16", 'stream_memory = "4M"', 'http_memory = "4M"',
                            'fragment_memory = "1M"', f'eve = "{logs}/eve.json"', f'fast = "{logs}/fast.log"', "stats_interval = 1"))
-    with Lab() as lab:
-        gateway = Gateway(lab.host("router"), folder, text + f'\n[log]\nfile = "{logs}/sluice.log"\n').start()
+    here = Here()
+    try:
+        gateway = Gateway(here, folder, text + f'\n[log]\nfile = "{logs}/sluice.log"\n').start()
         gateway.logs = logs
         yield gateway
+    finally:
+        here.close()
 
 
 def rename(gateway, ending):
@@ -83,7 +83,7 @@ def test_logrotate_as_it_is_packaged(gateway, tmp_path):
     text = (ROOT / "packaging" / "sluice.logrotate").read_text(encoding="utf-8")
     assert "/var/log/sluice/*.log" in text and "sluice ctl reopen" in text
     text = text.replace("/var/log/sluice-", f"{gateway.logs}/sluice-")
-    text = text.replace("/var/log/sluice/", f"{gateway.logs}/").replace("        sluice ctl", f"        {SLUICE} ctl")
+    text = text.replace("/var/log/sluice/", f"{gateway.logs}/").replace("sluice ctl reopen", f"{SLUICE} ctl reopen --api {gateway.api}")
     (tmp_path / "sluice").write_text(text, encoding="utf-8")
     os.chmod(tmp_path / "sluice", 0o644)
     os.chmod(gateway.logs, 0o755)
@@ -115,7 +115,7 @@ def test_deleted_files_are_made_again(gateway):
     assert (gateway.logs / "sluice.log").exists()
 
 
-@pytest.mark.skipif(not shutil.which("mount"), reason="needs mount")
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root: a mount")
 def test_a_full_disk_is_survived(gateway):
     """The folder becomes a full one, by a mount that only the gateway's namespace of mounts has; then it has room again."""
     pid = str(gateway.process.pid)
