@@ -3,7 +3,6 @@
 import os
 import re
 import signal
-import socket
 import subprocess
 import time
 
@@ -86,15 +85,6 @@ def test_a_reload_that_needs_a_restart_names_each_setting_and_its_line(fresh):
     assert f"{gateway.config_path}:{line}: [route] max_ipv4 cannot change while the router runs: restart it" in answer
 
 
-@pytest.mark.parametrize("command", ["check", "run"])
-def test_all_mistakes_are_found_in_one_pass_and_said_by_line(fresh, command):
-    path = fresh.folder / "wrong.toml"
-    path.write_text('[route]\nmax_ipv4 = 0\nmax_ipv7 = 1\n[memory]\nsize = "1M"\n[[port]]\nname = "lan"\n'
-                    'device = "net_null0"\n[engine]\nbatch = 1\n', encoding="utf-8")
-    lines = fresh.router.run([SLUICE, command, path], check=False).splitlines()
-    assert [line.removeprefix(f"{path}:").split(":")[0] for line in lines] == ["2", "3", "5", "10"], lines
-
-
 def test_killed_and_started_again(fresh):
     """kill -9 leaves nothing behind that stops the next start; forwarding resumes."""
     gateway = fresh.start()
@@ -157,21 +147,6 @@ def line_of(text, setting):
     return f"bad.toml:{[setting in line for line in text.splitlines()].index(True) + 1}: "
 
 
-def test_a_misspelt_key_is_named_with_its_line(fresh):
-    line = refused(fresh, config(PORTS).replace("deadline", "dedline"))
-    assert "bad.toml:3" in line and "dedline" in line and "deadline" in line
-
-
-def test_an_address_that_another_program_keeps_is_no_mistake_of_the_file(fresh):
-    """Exit status 1, after two seconds: a service manager tries again."""
-    path = fresh.folder / "taken.toml"
-    path.write_text(config(PORTS, listen="127.0.0.1:9239"), encoding="utf-8")
-    with fresh.router.inside(lambda: socket.create_server(("127.0.0.1", 9239))):
-        process = fresh.router.spawn([SLUICE, "run", path], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        errors = process.communicate(timeout=20)[1]
-    assert process.returncode == 1 and "127.0.0.1:9239\": Address already in use (is another sluice running?)" in errors, errors
-
-
 @pytest.mark.parametrize("driver", ["net_af_packet", "net_af_xdp"])
 def test_an_interface_that_does_not_exist_is_named(fresh, driver):
     text = config([("lan", f"{driver}0,iface=nosuch0", "sl-lan"), PORTS[1]])
@@ -194,20 +169,6 @@ def test_a_missing_net_admin_alone_is_named(fresh, device):
     line = refused(fresh, config([("lan", device, "sl-lan"), PORTS[1]]),
                    before=["setpriv", "--bounding-set", "-net_admin", "--inh-caps", "-net_admin"])
     assert "[[port]] 'lan'" in line and "no permission" in line and "run as root or with" in line and "CAP_NET_ADMIN" in line
-
-
-def test_a_pci_device_that_is_not_there_is_named(fresh):
-    text = config(PORTS).replace("net_af_packet0,iface=lan0", "fffe:3b:00.0")
-    line = refused(fresh, text)
-    assert line_of(text, "fffe:3b:00.0") + "[[port]] 'lan'" in line
-    assert line.endswith("there is no PCI device fffe:3b:00.0: see lspci -D\n")
-
-
-def test_a_gpu_that_is_not_there_is_named_with_what_to_do(fresh):
-    text = config(PORTS).replace('device = "auto"', 'device = "cuda:15"')
-    line = refused(fresh, text)
-    assert line_of(text, "cuda:15") + '[engine] device = "cuda:15": no GPU' in line
-    assert 'device = "auto" takes the CPU' in line and '"cpu"' in line
 
 
 def test_an_mtu_that_the_device_refuses_is_named(fresh):
@@ -252,19 +213,6 @@ def test_interfaces_get_their_mtu_and_mode_back(fresh, driver):
     check()
 
 
-@pytest.mark.parametrize(("engine", "memory", "route", "setting", "words"), [
-    pytest.param(["cores = [777]"], [], None, "cores", "core 777 does not exist", id="core"),
-    pytest.param(["worker_core = 777"], [], None, "worker_core", "core 777 does not exist", id="worker"),
-    pytest.param([], [], ("kernel = true", "max_ipv4 = 3_000_000"), "max_ipv4", "lower max_ipv4", id="tables"),
-])
-def test_a_refusal_names_the_line_of_its_setting(fresh, engine, memory, route, setting, words):
-    text = config(PORTS, engine=engine, memory=memory, **({"route": route} if route else {}))
-    line = refused(fresh, text)
-    assert line_of(text, setting) in line and words in line
-    if "core" in setting:
-        assert line.strip() in fresh.router.run([SLUICE, "check", fresh.folder / "bad.toml"]), "check says what a start refuses"
-
-
 @pytest.mark.alone
 def test_a_core_that_others_use_is_refused_unless_allowed(fresh):
     core = max(os.sched_getaffinity(0))
@@ -282,37 +230,6 @@ def test_a_twin_that_cannot_be_made_is_named_with_its_line(fresh):
     fresh.router.ip("link add sl-wan type veth peer name unused")
     text = config(PORTS)
     assert line_of(text, 'twin = "sl-wan"') in refused(fresh, text)
-
-
-def test_hugepages_that_are_missing_are_named_with_their_line(fresh):
-    text = config(PORTS, size="900G").replace('hugepages = "off"', 'hugepages = "require"')
-    line = refused(fresh, text)
-    assert line_of(text, "hugepages") in line and "vm.nr_hugepages" in line
-
-
-def test_an_api_address_in_use_is_named_with_its_line(fresh):
-    fresh.start()
-    text = config([("a", "net_null0", ""), ("b", "net_null1", "")])
-    path = fresh.folder / "bad.toml"
-    path.write_text(text, encoding="utf-8")
-    answer = fresh.router.run([SLUICE, "run", path], check=False)
-    assert line_of(text, "listen") + "[api] listen" in answer and "another sluice" in answer, answer
-
-
-def test_a_route_table_is_read_before_anything_starts(fresh):
-    table = fresh.folder / "routes.txt"
-    table.write_text("192.0.2.0/24 10.2.0.2\n192.0.2.1/24 10.2.0.2\n", encoding="utf-8")
-    text = config(PORTS, route=(f'table = "{table}"', *SMALL_TABLES))
-    path = fresh.folder / "bad.toml"
-    path.write_text(text, encoding="utf-8")
-    for command in ("check", "run"):
-        answer = fresh.router.run([SLUICE, command, path], check=False)
-        assert answer == f"{table}:2: '192.0.2.1/24' has host bits set; did you mean 192.0.2.0/24?\n"
-
-
-def test_a_deadline_that_cannot_be_kept_is_refused(fresh):
-    line = refused(fresh, config(PORTS, engine=['cycle = "40ms"']))
-    assert "deadline" in line
 
 
 def test_sighup_reloads(fresh):
