@@ -19,6 +19,7 @@
 #include "bench/goals.h"
 #include "bench/progress.h"
 #include "bench/rig.h"
+#include "bench/rounds.h"
 #include "bench/spread.h"
 #include "device/copy.h"
 #include "device/gpu.h"
@@ -36,7 +37,6 @@ using Clock = std::chrono::steady_clock;
 constexpr std::uint32_t batches[] = {4096, 16384, 65536, 262144, 1048576};
 constexpr std::uint32_t all_keys = 1048576;
 constexpr unsigned cpu_batch = 256;
-constexpr unsigned rounds = 3;
 constexpr double goal_ratio = 5;
 
 double seconds_since(Clock::time_point start) {
@@ -56,11 +56,14 @@ void print(const AclSet& set, const std::string& label, const Spread& mlps, cons
               mlps.low, mlps.high, more.c_str());
 }
 
-void append(const BenchOptions& options, const AclSet& set, const std::string& label, double mlps, double share,
+void append(const BenchOptions& options, const AclSet& set, const std::string& label, const Spread& mlps, double share,
             double goal) {
   Outcome outcome;
   outcome.seconds = 1;
-  outcome.frames = static_cast<std::uint64_t>(mlps * 1e6);
+  outcome.frames = static_cast<std::uint64_t>(mlps.median * 1e6);
+  outcome.rounds = repetitions;
+  outcome.mpps_low = mlps.low;
+  outcome.mpps_high = mlps.high;
   Yardsticks yardsticks;
   yardsticks.share = share;
   yardsticks.goal = goal;
@@ -131,14 +134,14 @@ Expected<double> measure_cpu(const BenchOptions& options, const AclSet& set) {
       return tl::unexpected(good.error());
     }
     std::vector<double> mlps;
-    for (unsigned round = 0; round <= rounds; ++round) {  // the first one, which warms up, does not count
-      const double rate = run_cores(**classifier, set, threads, options.seconds / (rounds + 1));
+    for (unsigned round = 0; round <= repetitions; ++round) {  // the first one, which warms up, does not count
+      const double rate = run_cores(**classifier, set, threads, options.seconds / (repetitions + 1));
       if (round > 0) mlps.push_back(rate);
     }
     const Spread spread = spread_of(mlps);
     const std::string label = fmt::format("rte_acl {} on {} cores", one.name, threads);
     print(set, label, spread, fmt::format(", {:.1f} a core", spread.median / threads));
-    append(options, set, label, spread.median, 0, 0);
+    append(options, set, label, spread, 0, 0);
     best = std::max(best, spread.median);
   }
   return best;
@@ -299,11 +302,11 @@ class GpuBench {
   Expected<double> measure_one(const BenchOptions& options, const AclSet& set, const Layout& layout, const Place& place,
                                std::uint32_t n, double cpu_mlps) {
     std::vector<double> all;
-    for (unsigned round = 0; round <= rounds; ++round) {  // the first one warms up
+    for (unsigned round = 0; round <= repetitions; ++round) {  // the first one warms up
       if (auto ok = forget(place); !ok) {
         return tl::unexpected(ok.error());
       }
-      const auto ran = run_gpu(*gpu_, *classifier_, place, n, options.seconds / (rounds + 1));
+      const auto ran = run_gpu(*gpu_, *classifier_, place, n, options.seconds / (repetitions + 1));
       if (!ran) {
         return tl::unexpected(ran.error());
       }
@@ -317,7 +320,7 @@ class GpuBench {
     const Spread spread = spread_of(all);
     const std::string label = fmt::format("GPU{}, keys in {} memory, batches of {}", layout.name, place.name, n);
     print(set, label, spread, fmt::format(", {:.1f} times rte_acl", spread.median / cpu_mlps));
-    append(options, set, fmt::format("GPU{} {} memory batch {}", layout.name, place.name, n), spread.median,
+    append(options, set, fmt::format("GPU{} {} memory batch {}", layout.name, place.name, n), spread,
            spread.median / cpu_mlps, goal_ratio);
     return spread.median;
   }

@@ -5,6 +5,9 @@
 #include <cstdio>
 #include <string>
 #include <utility>
+#include <vector>
+
+#include "bench/rounds.h"
 
 namespace sluice::cli::bench {
 namespace {
@@ -21,7 +24,9 @@ void print(const std::string& label, const Outcome& outcome) {
 
 // A share of no frames would be the rate 0, which is no limit at all.
 Expected<Outcome> saturate(Load& load, double seconds) {
-  const Outcome saturated = load.measure(0.5, seconds);
+  std::vector<Outcome> outcomes{load.measure(0.5, seconds)};
+  while (outcomes.size() < repetitions) outcomes.push_back(load.measure(0, seconds));
+  const Outcome saturated = middle_of(outcomes);
   print("saturated", saturated);
   if (saturated.frames == 0 || saturated.bytes == 0) {
     return make_error(fmt::format(
@@ -29,6 +34,15 @@ Expected<Outcome> saturate(Load& load, double seconds) {
         seconds));
   }
   return saturated;
+}
+
+// Of a held rate the windows are the rounds. The figures stay those of the whole.
+void with_windows(Hold& hold) {
+  if (hold.windows.empty()) return;
+  const Outcome middle = middle_of(hold.windows);
+  hold.whole.rounds = middle.rounds;
+  hold.whole.mpps_low = middle.mpps_low;
+  hold.whole.mpps_high = middle.mpps_high;
 }
 
 }  // namespace
@@ -41,6 +55,7 @@ Expected<Admitted> hold_at(Load& load, double gbytes, double seconds, double hol
   load.set_rate(saturated->mpps() * 1e6 * gbytes / saturated->gbytes());
   load.measure(0.5, 0);
   Hold held = load.hold(hold, false);
+  with_windows(held);
   print(fmt::format("held {:.0f} s", hold), held.whole);
   return Admitted{*saturated, held.whole, std::move(held.windows)};
 }
@@ -61,6 +76,7 @@ Expected<Admitted> find_admitted(Load& load, double seconds, double hold) {
       continue;
     }
     Hold tried_long = load.hold(hold, true);
+    with_windows(tried_long);
     const Outcome& held = tried_long.whole;
     held_seconds += held.seconds;
     print(fmt::format("held {:.0f} s", held.seconds), held);

@@ -9,7 +9,8 @@
 namespace sluice::cli::bench {
 
 struct Admitted {
-  Outcome saturated, held;       // held.seconds 0: no rate was clean even for a short time
+  Outcome saturated;             // the middle one of some rounds (rounds.h)
+  Outcome held;                  // held.seconds 0: no rate was clean even for a short time; its rounds are the windows
   std::vector<Outcome> windows;  // of `held`
 };
 

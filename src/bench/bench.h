@@ -35,7 +35,8 @@ struct BenchOptions {
   std::string updates;            // churn: a file of BGP updates; empty: made up
   std::string rules;              // acl, fused, inspect: a file of rules; empty: made up
   std::string acl;                // inspect: a file of ACL rules; empty: made up
-  std::string only;               // inspect: traffic with this in its name; empty: all
+  std::string only;               // inspect: traffic with one of these in its name, between commas; empty: all
+  bool whole = false;             // inspect: the whole chain alone, none of its parts
   bool cpu_below_auto = false;  // inspect: attacks at half of the rate on a gateway whose lanes compute what is little
   std::string trace;            // acl, fused: a ClassBench trace; empty: headers drawn from the rules
   std::string pace = "own";     // churn: of the updates (updates.h)

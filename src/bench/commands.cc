@@ -234,7 +234,9 @@ void add_own_options(CLI::App& command, const Bench& one, bench::BenchOptions& o
         ->excludes("--patterns");  // a rule for each of those
     command.add_option("--acl", options.acl, "a file of ClassBench filters; default: 10,000 that are made up");
     command.add_option("--only", options.only,
-                       "measure only traffic with this in its name, such as 'HTTP', 'heavy-tail TCP text' or 'attack'");
+                       "measure only traffic with this in its name, such as 'HTTP', 'heavy-tail TCP text' or 'attack'; "
+                       "several between commas");
+    command.add_flag("--whole", options.whole, "of what is no attack: measure the whole chain, none of its parts");
     command.add_flag("--cpu-below-auto", options.cpu_below_auto,
                      "attacks at half of the rate: lanes compute cycles of few frames themselves, as a gateway's do");
   }

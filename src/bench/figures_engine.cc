@@ -45,7 +45,7 @@ Expected<void> figures_9_and_11(const BenchOptions& options) {
       for (const auto& [mode, name] :
            {std::pair{engine::Mode::collector_only, "collector-only"}, std::pair{engine::Mode::zero_load, "zero-load"},
             std::pair{engine::Mode::full, "full-load"}}) {
-        const auto outcome = bed->measure(mode, options.seconds);
+        const auto outcome = bed->measure(mode, options.seconds, 1);
         if (!outcome) return tl::unexpected(outcome.error());
         add_point(options, {"figures 9 and 11", fmt::format("{}; {}", set.name, name), "pipelines",
                             static_cast<double>(with.lanes), "Gbit/s", 8 * outcome->gbytes()});

@@ -6,6 +6,9 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <sstream>
+#include <string>
+#include <vector>
 
 #include "bench/bench.h"
 #include "bench/csv.h"
@@ -174,7 +177,8 @@ void judge(const std::string& device, double ceiling, const std::vector<Part>& p
   if (without_acl != nullptr) goals.at_most(label + ": what acl costs", acl_cost(parts)->median, goal_acl, "%");
 }
 
-std::vector<Part> parts_of(const ChainCase& traffic, bool all) {
+// `all`: those that stand beside the whole chain, too; `whole`: none of them.
+std::vector<Part> parts_of(const ChainCase& traffic, bool all, bool whole) {
   std::vector<Part> parts;
   const auto add = [&](bool acl, bool inspect, bool fused) {
     ChainCase one = traffic;
@@ -184,6 +188,7 @@ std::vector<Part> parts_of(const ChainCase& traffic, bool all) {
     parts.push_back({one, {}, {}, {}, 1, {}});
   };
   add(true, true, true);
+  if (whole) return parts;
   if (!traffic.converses()) add(false, true, true);
   if (all) add(true, true, false);
   add(true, true, true);
@@ -420,15 +425,28 @@ Expected<void> run_attack(const BenchOptions& options, const RouterTable& table,
   return attack_below(options, table, rules, device, attack, *rate, goals);
 }
 
+// What stands between the commas of --only; one that is empty without it.
+std::vector<std::string> names_of(const BenchOptions& options) {
+  std::vector<std::string> names;
+  std::istringstream text(options.only);
+  for (std::string name; std::getline(text, name, ',');) names.push_back(name);
+  if (names.empty()) names.emplace_back();
+  return names;
+}
+
 // --only: all that is measured of a traffic, by a part of its name.
-bool wanted(const BenchOptions& options, std::string_view name) {
-  return name.find(options.only) != std::string_view::npos;
+bool wanted(const BenchOptions& options, std::string_view traffic) {
+  return std::ranges::any_of(names_of(options),
+                             [&](const std::string& name) { return traffic.find(name) != std::string_view::npos; });
 }
 
 // Whether it is to be measured: all of them, or by name.
 bool attacks_by(const BenchOptions& options, const Attack& attack) {
   if (wanted(options, attack.name)) return true;
-  return options.only.find(attack_name) != std::string::npos && wanted(options, case_of(options, attack).traffic());
+  const std::string traffic = case_of(options, attack).traffic();
+  return std::ranges::any_of(names_of(options), [&](const std::string& name) {
+    return name.find(attack_name) != std::string::npos && traffic.find(name) != std::string::npos;
+  });
 }
 
 std::vector<Attack> chosen_attacks(const BenchOptions& options) {
@@ -466,13 +484,20 @@ std::vector<ChainCase> chosen_traffic(const BenchOptions& options) {
   return all;
 }
 
-// An Error when --only chooses nothing.
+// An Error when a name of --only chooses nothing.
 Expected<void> check_only(const BenchOptions& options) {
-  if (!chosen_traffic(options).empty() || !chosen_attacks(options).empty()) return {};
+  const std::vector<std::string> given = names_of(options);
+  const auto chooses_nothing = [&](const std::string& name) {
+    BenchOptions one = options;
+    one.only = name;
+    return chosen_traffic(one).empty() && chosen_attacks(one).empty();
+  };
+  const auto nobody = std::ranges::find_if(given, chooses_nothing);
+  if (nobody == given.end()) return {};
   std::string names;
   for (const ChainCase& one : all_traffic(options)) names += "'" + one.traffic() + "', ";
-  return make_error(fmt::format("--only {}: no traffic is named so: a part of {}'{}', '{}' or '{}'", options.only,
-                                names, attack_name, attack_of_codings_name, attack_by_resets_name));
+  return make_error(fmt::format("--only {}: no traffic is named so: a part of {}'{}', '{}' or '{}'", *nobody, names,
+                                attack_name, attack_of_codings_name, attack_by_resets_name));
 }
 
 Expected<void> run_device(const BenchOptions& options, const RouterTable& table, const RouteReference& reference,
@@ -494,7 +519,7 @@ Expected<void> run_device(const BenchOptions& options, const RouterTable& table,
     if (auto right = verify(options, table, reference, rules, device, protocol, measured); !right) return right;
   }
   for (const ChainCase& traffic : chosen) {
-    std::vector<Part> parts = parts_of(traffic, traffic.protocol == "udp" && traffic.payload == "text");
+    std::vector<Part> parts = parts_of(traffic, traffic.protocol == "udp" && traffic.payload == "text", options.whole);
     if (auto done = measure(options, table, rules, device, parts); !done) return done;
     const auto ceiling = ceiling_now(options, device, ceilings);
     if (!ceiling) return tl::unexpected(ceiling.error());

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "bench/rounds.h"
+
 namespace sluice::cli::bench {
 namespace {
 
@@ -26,7 +28,7 @@ Share handed_to_device(const Part& part) {
 }  // namespace
 
 Outcome Part::median() const {
-  Outcome outcome = outcomes[spread_of(mpps).at];
+  Outcome outcome = middle_of(outcomes);
   for (const Outcome& round : outcomes) {
     outcome.device_max_us = std::max(outcome.device_max_us, round.device_max_us);
     outcome.max_us = std::max(outcome.max_us, round.max_us);

@@ -27,6 +27,7 @@
 #include "bench/match_verify.h"
 #include "bench/progress.h"
 #include "bench/rig.h"
+#include "bench/rounds.h"
 #include "bench/spread.h"
 #include "device/name.h"
 #include "engine/histogram.h"
@@ -39,7 +40,6 @@ namespace {
 constexpr std::uint32_t frames_in_all = 1U << 17;
 // With 8,192 and four the filter of 23,000 patterns has not reads enough on the link (docs/results).
 constexpr unsigned default_batch = 16384, default_streams = 6;
-constexpr unsigned rounds = 3;
 constexpr std::uint32_t verified_at_once = 8192;
 constexpr std::size_t frame_memory = std::size_t{frames_in_all} * MatchFrames::pitch;
 
@@ -242,7 +242,7 @@ Expected<Rounds> run_rounds(Bed& bed, const Search& search, const MatchFrames& f
   std::vector<Outcome> all;
   std::vector<double> gbytes;
   double slowest_us = 0;
-  while (all.size() < rounds) {
+  while (all.size() < repetitions) {
     const auto run = run_gpu(bed, search, frames, batch, seconds, false);
     if (!run) {
       return tl::unexpected(run.error());
@@ -251,9 +251,9 @@ Expected<Rounds> run_rounds(Bed& bed, const Search& search, const MatchFrames& f
     gbytes.push_back(run->gbytes());
     slowest_us = std::max(slowest_us, run->max_us);
   }
-  const Spread spread = spread_of(gbytes);
-  all[spread.at].max_us = slowest_us;
-  return Rounds{all[spread.at], spread};
+  Outcome middle = middle_of(all);
+  middle.max_us = slowest_us;
+  return Rounds{middle, spread_of(gbytes)};
 }
 
 struct MatchCase {

@@ -3,9 +3,11 @@
 #include <spdlog/fmt/fmt.h>
 
 #include <array>
+#include <vector>
 
 #include "base/machine.h"
 #include "bench/every_core.h"
+#include "bench/rounds.h"
 
 namespace sluice::cli::bench {
 
@@ -28,9 +30,10 @@ Expected<Outcome> scan_on_all_cores(const match::CpuMatcher& matcher, const Matc
     return done;
   };
   on_every_core(seconds / 2, scan);  // until caches, and the cores' clock, are as they will be
-  const Outcome one = on_every_core(seconds, scan), other = on_every_core(seconds, scan);
+  std::vector<Outcome> outcomes;
+  while (outcomes.size() < repetitions) outcomes.push_back(on_every_core(seconds, scan));
   if (failed != 0) return make_error(fmt::format("Hyperscan has failed in {} searches", failed.load()));
-  return one.gbytes() > other.gbytes() ? one : other;
+  return middle_of(outcomes);
 }
 
 }  // namespace sluice::cli::bench

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdio>
 #include <utility>
+#include <vector>
 
 #include "bench/verify.h"
 
@@ -116,13 +117,14 @@ Expected<void> MediaBed::finish(Rig& running) const {
   return none_dropped(running.engine());
 }
 
-Expected<Outcome> MediaBed::measure(engine::Mode mode, double seconds) {
+Expected<Outcome> MediaBed::measure(engine::Mode mode, double seconds, unsigned rounds) {
   rig.engine.mode = mode;
   auto running = Rig::make(rig);
   if (!running) return tl::unexpected(running.error());
-  const Outcome outcome = (*running)->measure(0.5, seconds);
+  std::vector<Outcome> outcomes{(*running)->measure(0.5, seconds)};
+  while (outcomes.size() < rounds) outcomes.push_back((*running)->measure(0, seconds));
   if (auto finished = finish(**running); !finished) return tl::unexpected(finished.error());
-  return outcome;
+  return middle_of(outcomes);
 }
 
 }  // namespace sluice::cli::bench

@@ -9,6 +9,7 @@
 #include "bench/media_source.h"
 #include "bench/queue_sizes.h"
 #include "bench/rig.h"
+#include "bench/rounds.h"
 #include "function/srtp/srtp.h"
 
 namespace sluice::cli::bench {
@@ -31,8 +32,8 @@ struct MediaBed {
   // Ends a rig's run: an Error as well when the element dropped frames that were right, since a rate of these would be
   // one of something else.
   Expected<void> finish(Rig& rig) const;
-  // In a mode, as fast as lanes poll.
-  Expected<Outcome> measure(engine::Mode mode, double seconds);
+  // In a mode, as fast as lanes poll, the middle one of rounds of so long each (rounds.h).
+  Expected<Outcome> measure(engine::Mode mode, double seconds, unsigned rounds = repetitions);
 };
 
 function::Srtp::SrtpOptions srtp_options(const RtpStreams& streams);

@@ -64,6 +64,9 @@ struct Outcome {
   double collecting_us = 0, forwarding_us = 0;  // of all lanes, in rounds that moved something
   double p50_us = 0, p99_us = 0, p999_us = 0, max_us = 0;
   double device_p50_us = 0, device_max_us = 0;  // T_S
+  // Of how many rounds this is the middle one (rounds.h), and the least and the most of them. 0: it was measured once.
+  unsigned rounds = 0;
+  double mpps_low = 0, mpps_high = 0;
   double mpps() const { return static_cast<double>(frames) / seconds / 1e6; }
   double gbytes() const { return static_cast<double>(bytes) / seconds / 1e9; }
   double late_share() const {

@@ -1,23 +1,31 @@
 #include "bench/rounds.h"
 
-#include <vector>
-
 #include "bench/spread.h"
 
 namespace sluice::cli::bench {
 
+Outcome middle_of(const std::vector<Outcome>& outcomes) {
+  std::vector<double> mpps;
+  mpps.reserve(outcomes.size());
+  for (const Outcome& outcome : outcomes) mpps.push_back(outcome.mpps());
+  const Spread spread = spread_of(mpps);
+  Outcome middle = outcomes[spread.at];
+  middle.rounds = static_cast<unsigned>(outcomes.size());
+  middle.mpps_low = spread.low;
+  middle.mpps_high = spread.high;
+  return middle;
+}
+
 Expected<Outcome> in_rounds(double seconds, const std::function<Expected<Outcome>(double seconds)>& measure) {
-  const double each = seconds / (rounds + 1);
+  const double each = seconds / (repetitions + 1);
   if (auto warm_up = measure(each); !warm_up) return warm_up;
   std::vector<Outcome> outcomes;
-  std::vector<double> rates;
-  for (unsigned round = 0; round < rounds; ++round) {
+  for (unsigned round = 0; round < repetitions; ++round) {
     auto outcome = measure(each);
     if (!outcome) return outcome;
-    rates.push_back(outcome->gbytes());
     outcomes.push_back(*outcome);
   }
-  return outcomes[spread_of(rates).at];
+  return middle_of(outcomes);
 }
 
 }  // namespace sluice::cli::bench

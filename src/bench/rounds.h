@@ -2,15 +2,19 @@
 #pragma once
 
 #include <functional>
+#include <vector>
 
 #include "base/error.h"
 #include "bench/rig.h"
 
 namespace sluice::cli::bench {
 
-inline constexpr unsigned rounds = 3;
+inline constexpr unsigned repetitions = 5;
 
-// The middle one of so many by bytes a second, after one more that counts for nothing; all together take `seconds`. The
+// The middle one of these by frames a second, which says of how many, with the least and the most. At least one.
+Outcome middle_of(const std::vector<Outcome>& outcomes);
+
+// The middle one of so many, after one more that counts for nothing; all together take `seconds`. The
 // first Error ends it.
 Expected<Outcome> in_rounds(double seconds, const std::function<Expected<Outcome>(double seconds)>& measure);
 

@@ -13,18 +13,21 @@ using testing::Each;
 
 TEST(Rounds, give_the_middle_one_without_the_one_that_ran_cold) {
   // The first two are the slowest.
-  const std::vector<std::uint64_t> bytes = {1, 2, 40, 30};
+  const std::vector<std::uint64_t> frames = {1, 2, 40, 30, 50, 20};
   std::vector<double> lengths;
   const auto outcome = in_rounds(12, [&](double seconds) -> Expected<Outcome> {
     lengths.push_back(seconds);
     Outcome one;
     one.seconds = 1;
-    one.bytes = bytes.at(lengths.size() - 1);
+    one.frames = frames.at(lengths.size() - 1) * 1'000'000;
     return one;
   });
   ASSERT_TRUE(outcome);
-  EXPECT_EQ(outcome->bytes, 30U);
-  EXPECT_THAT(lengths, Each(DoubleEq(3)));
+  EXPECT_EQ(outcome->frames, 30'000'000U);
+  EXPECT_EQ(outcome->rounds, 5U);
+  EXPECT_EQ(outcome->mpps_low, 2);
+  EXPECT_EQ(outcome->mpps_high, 50);
+  EXPECT_THAT(lengths, Each(DoubleEq(2)));
 }
 
 TEST(Rounds, end_with_the_first_error) {

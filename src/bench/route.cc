@@ -98,6 +98,9 @@ void report_testpmd(const BenchOptions& options, const std::string& device, cons
   Outcome outcome;
   outcome.seconds = 1;
   outcome.frames = static_cast<std::uint64_t>(mpps.median * 1e6);
+  outcome.rounds = static_cast<unsigned>(rounds.testpmd.size());
+  outcome.mpps_low = mpps.low;
+  outcome.mpps_high = mpps.high;
   Yardsticks yardsticks;
   yardsticks.ns_per_frame = 1000 / mpps.median;
   yardsticks.ns_low = 1000 / mpps.high;

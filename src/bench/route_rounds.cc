@@ -9,7 +9,7 @@
 namespace sluice::cli::bench {
 namespace {
 
-constexpr unsigned rounds = 9;
+constexpr unsigned rounds_of_works = 9;
 constexpr double round_share = 1.0 / 6;  // of the length of an ordinary measurement
 constexpr double shortest_round = 0.1;
 constexpr double settle_seconds = 0.05;  // lanes have changed over, and every frame is of the new family
@@ -83,7 +83,7 @@ Expected<RouteRounds> measure_rounds(const BenchOptions& options, const RouterTa
   switched->use_port((*rig)->engine().port(0));
   (*rig)->measure(warm_up_seconds, 0);
   RouteRounds result;
-  for (unsigned round = 0; round < rounds; ++round) {
+  for (unsigned round = 0; round < rounds_of_works; ++round) {
     for (const int family : {4, 6}) {
       if (auto chosen = (*rig)->replay().set_family(family); !chosen) {
         return tl::unexpected(chosen.error());

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "bench/bench.h"
 #include "bench/rig.h"
+#include "bench/rounds.h"
 #include "bench/router_rig.h"
 #include "bench/spread.h"
 #include "bench/switched.h"
@@ -22,7 +23,7 @@ struct RoundsOfWork {
   std::vector<Outcome> outcomes;
   bool empty() const { return ns.empty(); }
   Spread spread() const { return spread_of(ns); }
-  const Outcome& median() const { return outcomes[spread().at]; }
+  Outcome median() const { return middle_of(outcomes); }
 };
 
 struct RouteRounds {
