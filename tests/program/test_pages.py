@@ -38,6 +38,13 @@ def test_every_link_leads_somewhere():
     assert not wrong, "\n".join(wrong)
 
 
+def test_headers_that_pages_name_are_there():
+    headers = [f"/{path.relative_to(ROOT)}" for folder in ("src", "examples") for path in (ROOT / folder).rglob("*.*h")]
+    wrong = [f"{page.relative_to(ROOT)}: {name}" for page in PAGES for name in re.findall(r"`([\w/]+\.(?:h|cuh))`", text_of(page))
+             if not any(header.endswith("/" + name.removeprefix("include/sluice/")) for header in headers)]
+    assert not wrong, "\n".join(wrong)
+
+
 def help_of(*words):
     return subprocess.run([SLUICE, *words, "--help"], capture_output=True, text=True, timeout=60, check=True).stdout
 
