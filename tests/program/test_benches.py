@@ -27,6 +27,7 @@ def bench(*words):
     (["churn", "--updates", "/dev/zero"], "bench churn: --updates /dev/zero: is a device: name a regular file\n"),
     (["route", "--table", "/dev/null", "--seconds", "-1"], "bench route: --seconds -1: allowed is above 0 and at most 1000000\n"),
     (["inspect", "--only", "SCTP"], "bench inspect: --only SCTP: no traffic is named so: a part of 'heavy-tail UDP text', "),
+    (["inspect", "--only", "heavy-tail UDP text,SCTP"], "bench inspect: --only SCTP: no traffic is named so: "),
     (["inspect", "--mix", "64", "--only", "HTTP"], "bench inspect: --only HTTP: no traffic is named so: "),
     (["route", "--only", "HTTP"], "sluice: bench route: there is no option '--only': "),
     (["route", "--table", "/dev/null"], "bench route: --table /dev/null: is a device: name a regular file\n"),
