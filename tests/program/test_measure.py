@@ -6,7 +6,7 @@ import subprocess
 import time
 
 import pytest
-from gateway import ROOT
+from gateway import ROOT, SLUICE
 
 HEADER = ("bench,label,mpps,gbytes,share,p50_us,p99_us,p999_us,max_us,deadline_misses,lost,frames,goal,ceiling_gbytes,deadline_us,"
           "ns_per_frame,ns_low,ns_high,late_away,refused,setting,device_max_us,dropped,rounds,mpps_low,mpps_high")
@@ -120,3 +120,16 @@ def test_a_file_of_other_rows_is_refused_before_anything_runs(measure, tmp_path)
     (tmp_path / "rows.csv").write_text("a,b\n1,2\n", encoding="ascii")
     ran, _ = measure()
     assert ran.returncode == 1 and "name another file" in ran.stderr and ran.stdout == ""
+
+
+def test_the_real_bench_s_rows_are_found(tmp_path):
+    """Of the classifier, which is the quickest: labels and columns are the bench's."""
+    (tmp_path / "few").write_text("".join(f"@10.0.{n}.0/24\t192.0.2.0/24\t0 : 65535\t{n} : 65535\t0x06/0xFF\t0x0000/0x0000\n" for n in range(20)), encoding="ascii")
+    ran = subprocess.run([ROOT / "scripts" / "measure", "--out", tmp_path / "rows.csv", "--device", "cpu", "--only", "acl", "--acl", tmp_path / "few",
+                          "--seconds", "0.2"], capture_output=True, text=True, timeout=120, check=False,
+                         env={**os.environ, "SLUICE_BIN": str(SLUICE.resolve().parent)})
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    with (tmp_path / "rows.csv").open(encoding="utf-8") as file:
+        row = next(csv.DictReader(file))
+    assert (row["workload"], row["side"], row["repetitions"]) == ("acl", "rte_acl", "5")
+    assert 0 < float(row["mpps_low"]) <= float(row["mpps"]) <= float(row["mpps_high"]) and row["command"].endswith("--rules few --device cpu --no-goals")
