@@ -111,6 +111,15 @@ def test_a_new_row_takes_the_place_of_the_old_one_everywhere(folder, write_rows)
     assert make_results("--folder", folder, "--check").returncode == 0, "what it writes it takes for what it is"
 
 
+def test_bars_of_another_machine_do_not_stand_beside(folder, write_rows):
+    assert ">20 Gbit/s<" in (folder / "results.svg").read_text(encoding="utf-8")
+    other = write_rows(row_of("chain-http", "cores", 5.0, machine="2 cores", lanes="1"), row_of("srtp", "intel-ipsec-mb", 36.0, machine="2 cores"))
+    assert make_results("--folder", folder, "--add", other).returncode == 0
+    picture, index = ((folder / name).read_text(encoding="utf-8") for name in ("results.svg", "README.md"))
+    assert ">20 Gbit/s<" not in picture and "12 Gbit/s libsrtp" in picture
+    assert "| Inspecting router: HTTP, with finds | 14, 1 | 5.5 (5.0 to 6.0) | 5.0 (4.5 to 5.5) |  |" in index
+
+
 @pytest.mark.parametrize("change, said", [
     ({"workload": "chain-sctp"}, "there is no workload 'chain-sctp'"),
     ({"command": "sluice bench acl --rules /home/someone/acl"}, "the command of chain-udp names a folder of its machine"),
