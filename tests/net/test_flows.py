@@ -7,7 +7,7 @@ import time
 
 import pytest
 from hosts import stop, wait_until
-from test_inspect import Wire
+from inspected import Wire
 
 FLOWS = 1_048_576
 # docs/inspect.md, Memory: with a quarter as many streams, and a quarter of these of HTTP, by default.

@@ -4,7 +4,7 @@ import socket
 import threading
 
 from hosts import wait_until
-from test_inspect import Routed
+from inspected import Routed
 
 
 class Bulk:

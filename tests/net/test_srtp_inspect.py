@@ -53,19 +53,14 @@ def exchange(network, send, receive, protect, unprotect):
     return lambda: (network.figure("inspect_alerts") - before[0], drops(network) - before[1])
 
 
-def test_what_is_protected(network):
-    peer = Peer(OUT, inbound=True)
-    with network.client.udp(CLIENT4, RTP) as sender, network.server.udp(SERVER4, RTP) as listener:
-        counted = exchange(network, lambda packet: sender.sendto(packet, (SERVER4, RTP)), lambda: listener.recv(2048),
-                           lambda packet: packet, peer.unprotect)
-        expected = (PACKETS + 2, 1) if network.inspects_first else (0, 0)
-        assert wait_until(lambda: counted() == expected), counted()
-
-
-def test_what_is_unprotected(network):
-    peer = Peer(BACK, inbound=False)
-    with network.client.udp(CLIENT4, RTP) as listener, network.server.udp(SERVER4, RTP) as sender:
-        counted = exchange(network, lambda packet: sender.sendto(packet, (CLIENT4, RTP)), lambda: listener.recv(2048),
-                           peer.protect, lambda packet: packet)
-        expected = (0, 0) if network.inspects_first else (PACKETS + 2, 1)
+@pytest.mark.parametrize("protects", [True, False], ids=["protected", "unprotected"])
+def test_what_is_in_clear_where_it_is_inspected_is_seen(network, protects):
+    """In front of the protection what is protected, and behind it what was unprotected."""
+    peer = Peer(OUT, inbound=True) if protects else Peer(BACK, inbound=False)
+    with network.client.udp(CLIENT4, RTP) as client, network.server.udp(SERVER4, RTP) as server:
+        sender, listener, to = (client, server, SERVER4) if protects else (server, client, CLIENT4)
+        as_it_is = bytes
+        counted = exchange(network, lambda packet: sender.sendto(packet, (to, RTP)), lambda: listener.recv(2048),
+                           *((as_it_is, peer.unprotect) if protects else (peer.protect, as_it_is)))
+        expected = (PACKETS + 2, 1) if network.inspects_first == protects else (0, 0)
         assert wait_until(lambda: counted() == expected), counted()

@@ -104,19 +104,13 @@ def test_check_of_a_gateway_that_runs_lacks_nothing(running, tmp_path):
     assert NOT_YET not in running.host.run([SLUICE, "check", link])
 
 
-def limited(limit, capability):
-    return ["prlimit", limit, "setpriv", "--bounding-set", f"-{capability}", "--inh-caps", f"-{capability}"]
-
-
-def test_too_few_open_files_are_told_for_what_they_are(host, tmp_path):
-    text = config([("a", "wan0", ""), NULL_PORTS[1]], last="bridge", listen="127.0.0.1:9232", **SMALL)
-    lacks, refusal, status = both(host, tmp_path, text, limited("--nofile=40:40", "sys_resource"))
-    assert status == 2 and "this process may have 40 files open" in refusal and "LimitNOFILE" in refusal, refusal
-    assert any("this process may have 40 files open" in lack for lack in lacks), lacks
-
-
-def test_too_little_locked_memory_is_told_for_what_it_is(host, tmp_path):
-    text = config([("a", "net_af_xdp0,iface=wan0", ""), NULL_PORTS[1]], last="bridge", listen="127.0.0.1:9232", **SMALL)
-    lacks, refusal, status = both(host, tmp_path, text, limited("--memlock=65536:65536", "ipc_lock"))
-    assert status == 2 and "may lock 64 KB" in refusal and "LimitMEMLOCK" in refusal, refusal
-    assert any("may lock 64 KB" in lack for lack in lacks), lacks
+@pytest.mark.parametrize("device, limit, capability, said, setting", [
+    pytest.param("wan0", "--nofile=40:40", "sys_resource", "this process may have 40 files open", "LimitNOFILE", id="files"),
+    pytest.param("net_af_xdp0,iface=wan0", "--memlock=65536:65536", "ipc_lock", "may lock 64 KB", "LimitMEMLOCK", id="locked-memory"),
+])
+def test_a_limit_of_the_process_is_told_for_what_it_is(host, tmp_path, device, limit, capability, said, setting):
+    text = config([("a", device, ""), NULL_PORTS[1]], last="bridge", listen="127.0.0.1:9232", **SMALL)
+    without = ["prlimit", limit, "setpriv", "--bounding-set", f"-{capability}", "--inh-caps", f"-{capability}"]
+    lacks, refusal, status = both(host, tmp_path, text, without)
+    assert status == 2 and said in refusal and setting in refusal, refusal
+    assert any(said in lack for lack in lacks), lacks

@@ -47,26 +47,24 @@ def test_a_start_may_last_while_its_log_grows(started):
     assert [line for line in shown if line.startswith("routes: ")] == [f"routes: {done}%" for done in range(12)]
 
 
-def test_one_that_stands_still_is_said_to_be_loading(started):
+LOADING = r"^sluice is still loading after [1-9] s; its log last grew [0-9] s ago, and ends with: "
+TELLS_FOR_EVER = """
+    for done in range(6000):
+        say(f"kernel: {done}")
+        time.sleep(0.1)
+    """
+
+
+@pytest.mark.parametrize("body, waits, last, told", [
+    pytest.param('say("routes: 50%"); time.sleep(600)', {"patience": 2}, "routes: 50%$", ["routes: 50%"], id="stands still"),
+    pytest.param("time.sleep(600)", {"patience": 1}, r"\(nothing\)$", [], id="says nothing, another one before it did"),
+    pytest.param(TELLS_FOR_EVER, {"patience": 2, "limit": 3}, r"kernel: \d+$", None, id="there is a limit in any case"),
+])
+def test_a_wait_ends_and_says_what_for_it_was(started, body, waits, last, told):
     start, shown = started
-    with pytest.raises(AssertionError, match=r"^sluice is still loading after [2-9] s; its log last grew [2-9] s ago,"
-                                             r" and ends with: routes: 50%$"):
-        start('say("routes: 50%"); time.sleep(600)', patience=2)
-    assert shown == ["routes: 50%"]
-
-
-def test_one_that_says_nothing_is_not_given_the_line_of_another(started):
-    with pytest.raises(AssertionError, match=r"and ends with: \(nothing\)$"):
-        started[0]("time.sleep(600)", patience=1)
-
-
-def test_there_is_a_limit_in_any_case(started):
-    with pytest.raises(AssertionError, match=r"^sluice is still loading after [3-9] s; .* ends with: kernel: \d+$"):
-        started[0]("""
-            for done in range(6000):
-                say(f"kernel: {done}")
-                time.sleep(0.1)
-            """, patience=2, limit=3)
+    with pytest.raises(AssertionError, match=LOADING + last):
+        start(body, **waits)
+    assert told is None or shown == told
 
 
 def test_one_that_ended_did_not_start(started):

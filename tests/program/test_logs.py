@@ -51,18 +51,15 @@ def all_are_new(gateway, ending, word):
         json.loads(line)
 
 
-def test_sighup_begins_every_file_anew(gateway):
-    rename(gateway, ".hup")
-    gateway.process.send_signal(signal.SIGHUP)
-    all_are_new(gateway, ".hup", "reload: ")
-
-
-@pytest.mark.parametrize("command", ["reload", "reopen"])
-def test_ctl_begins_every_file_anew(gateway, command):
-    rename(gateway, f".{command}")
-    gateway.control(command)
-    gateway.control("reopen")
-    all_are_new(gateway, f".{command}", "api: POST /api/v1/reopen")
+@pytest.mark.parametrize("how, word", [("sighup", "reload: "), ("reload", "api: POST /api/v1/reopen"), ("reopen", "api: POST /api/v1/reopen")])
+def test_every_file_is_begun_anew(gateway, how, word):
+    rename(gateway, f".{how}")
+    if how == "sighup":
+        gateway.process.send_signal(signal.SIGHUP)
+    else:
+        gateway.control(how)
+        gateway.control("reopen")
+    all_are_new(gateway, f".{how}", word)
 
 
 @pytest.mark.parametrize("how", ["signal", "ctl"])
