@@ -8,6 +8,7 @@
 #include "packet/flow_hash.h"
 #include "packet/frame_mix.h"
 #include "packet/header_facts.h"
+#include "packet/metadata.h"
 #include "packet/parse.h"
 
 namespace sluice::packet {
@@ -52,6 +53,33 @@ void BM_parse(benchmark::State& state) {
   finish(state, traffic.size());
 }
 BENCHMARK(BM_parse)->ArgName("traffic")->Arg(ipv4)->Arg(ipv6)->Arg(mixed);
+
+void BM_read_metadata(benchmark::State& state) {
+  const auto traffic = frames(static_cast<int>(state.range(0)));
+  for (auto _ : state) {
+    for (const Bytes& frame : traffic) {
+      Metadata meta;
+      read_metadata(frame.data(), static_cast<std::uint32_t>(frame.size()), Depth::transport, meta);
+      benchmark::DoNotOptimize(meta);
+    }
+  }
+  finish(state, traffic.size());
+}
+BENCHMARK(BM_read_metadata)->ArgName("traffic")->Arg(ipv4)->Arg(ipv6)->Arg(mixed);
+
+// Without the fast case.
+void BM_read_frame_metadata(benchmark::State& state) {
+  const auto traffic = frames(static_cast<int>(state.range(0)));
+  for (auto _ : state) {
+    for (const Bytes& frame : traffic) {
+      Metadata meta;
+      read_frame_metadata(frame.data(), 0, static_cast<std::uint32_t>(frame.size()), Depth::transport, meta);
+      benchmark::DoNotOptimize(meta);
+    }
+  }
+  finish(state, traffic.size());
+}
+BENCHMARK(BM_read_frame_metadata)->ArgName("traffic")->Arg(ipv4)->Arg(ipv6)->Arg(mixed);
 
 void BM_read_headers(benchmark::State& state) {
   const auto traffic = frames(static_cast<int>(state.range(0)));

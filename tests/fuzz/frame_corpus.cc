@@ -17,6 +17,12 @@ int main(int argc, char** argv) {
   }
   const auto v4 = [] { return PacketBuilder().ipv4("10.0.0.1", "10.1.0.1"); };
   const auto v6 = [] { return PacketBuilder().ipv6("2001:db8::1", "2001:db8:1::1"); };
+  const auto behind = [](Bytes front, const Bytes& inner) {
+    front.insert(front.end(), inner.begin(), inner.end());
+    return front;
+  };
+  const Bytes frame = v4().udp(7, 8).payload(4).build();
+  const Bytes packet(frame.begin() + sizeof(EthernetHeader), frame.end());
   const std::vector<std::pair<const char*, PacketBuilder>> seeds = {
       {"arp", PacketBuilder().arp_request("10.0.0.1", "10.0.0.2").pad_to(60)},
       {"vlan", v4().vlan(7).udp(1, 2)},
@@ -43,11 +49,28 @@ int main(int argc, char** argv) {
       {"ipv6_link_local", PacketBuilder().ipv6("fe80::1", "ff02::1").icmp6(135, 0)},
       {"ipv6_loopback", PacketBuilder().ipv6("::1", "::1").udp(1, 2)},
       {"ipv6_cut", v6().udp(1, 2).cut_to(50)},
+      {"tags", v4().vlan(1).vlan(2).vlan(3).vlan(4).vlan(5).udp(1, 2)},
+      {"ipv6_extensions", v6().extension(protocol_hop_by_hop, {5, 2, 0, 0})
+                              .extension(protocol_destination_options, {1, 0})
+                              .fragment(0, false)
+                              .tcp(1234, 80)},
+      {"ip_in_ip", v4().protocol(4).payload(packet)},
+      {"gre", v4().protocol(47).payload(behind({0x20, 0, 8, 0, 0, 0, 0, 1}, packet))},
+      {"gre_mpls", v4().protocol(47).payload(behind({0, 0, 0x88, 0x47, 0, 0, 0x11, 64}, packet))},
+      {"pptp",
+       v4().protocol(47).payload(behind({0x30, 1, 0x88, 0x0b, 0, 32, 0, 1, 0, 0, 0, 1, 0xff, 3, 0x21}, packet))},
+      {"vxlan", v4().udp(50000, 4789).payload(behind({8, 0, 0, 0, 0, 0, 7, 0}, frame))},
+      {"geneve", v6().udp(50000, 6081).payload(behind({1, 0, 0x65, 0x58, 0, 0, 7, 0, 1, 2, 3, 0}, frame))},
+      {"gtp_u",
+       v4().udp(50000, 2152).payload(behind({0x34, 255, 0, 40, 0, 0, 0, 1, 0, 0, 0, 0x85, 1, 0, 9, 0}, packet))},
+      {"mpls", PacketBuilder().ethertype(0x8847).payload(behind({0, 0, 0x10, 64, 0, 0, 0x21, 64}, packet))},
+      {"pppoe", PacketBuilder().ethertype(0x8864).payload(behind({0x11, 0, 0, 5, 0, 34, 0, 0x21}, packet))},
+      {"nsh", PacketBuilder().ethertype(0x894f).payload(behind({0, 2, 1, 3, 0, 0, 1, 255}, frame))},
   };
   for (const auto& [name, builder] : seeds) {
-    const Bytes frame = builder.build();
+    const Bytes bytes = builder.build();
     std::ofstream file(std::string(argv[1]) + "/" + name, std::ios::binary);
-    file.write(reinterpret_cast<const char*>(frame.data()), static_cast<std::streamsize>(frame.size()));
+    file.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
     if (!file) {
       std::cerr << "cannot write " << argv[1] << "/" << name << "\n";
       return 1;
