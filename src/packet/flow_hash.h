@@ -2,9 +2,9 @@
 //
 // Over the two addresses, the protocol and, for TCP, UDP, UDP-Lite, SCTP and DCCP (has_ports()), the two ports.
 // Fragments are hashed without ports: only the first has them, and all fragments of a datagram must stay together. A
-// frame without IP gives 0. Who sends must not be able to take a packet out of its conversation by what receivers skip:
-// VLAN tags count for nothing, and IPv6's hop-by-hop, routing and destination options headers and atomic fragment
-// headers (RFC 6946) neither, as many as there are (read_headers() walks the same). Other headers, among them AH's, are
+// frame without IP, or with an IP packet that is cut, gives 0. Who sends must not be able to take a packet out of its
+// conversation by what receivers skip: what packet/metadata.h goes over counts for nothing. That are VLAN tags, IPv6's
+// hop-by-hop, routing and destination options headers, and atomic fragment headers. Other headers, among them AH's, are
 // the packet's protocol.
 //
 // All 32 bits are well mixed: take `hash % n` or `(hash * n) >> 32`. The hash has no key, so that it is the same on
@@ -19,6 +19,7 @@
 #include <cstring>
 
 #include "packet/headers.h"
+#include "packet/metadata.h"
 #include "packet/parse.h"
 
 namespace sluice::packet {
@@ -56,17 +57,16 @@ inline std::uint32_t hash_ipv6(const std::uint8_t* ip, std::uint64_t source_port
   return hash_ends(ipv6_end(ip + 8, source_port), ipv6_end(ip + 24, destination_port), protocol);
 }
 
-// Of an IPv6 packet of `length` bytes whose first next header is an extension's, as of the same packet without them.
-[[gnu::cold]] std::uint32_t hash_behind_extensions(const std::uint8_t* ip, std::uint32_t length);
-// Of a frame whose Ethernet header names no IP: as of the same frame without its VLAN tags; 0: it has none, or no IP.
-[[gnu::cold]] std::uint32_t hash_behind_tags(const std::uint8_t* data, std::uint32_t length);
+[[gnu::cold]] std::uint32_t hash_by_metadata(const std::uint8_t* frame, std::uint32_t length);
 
 }  // namespace detail
 
-// `view`: from parse_frame() of the same frame, which answered no_reason.
+// `meta`: of the same frame or packet, to the depth `transport`.
+std::uint32_t flow_hash(const std::uint8_t* frame, const Metadata& meta);
+// The same. `view`: from parse_frame() of the same frame, which answered no_reason.
 inline std::uint32_t flow_hash(const std::uint8_t* data, std::uint32_t length, const FrameView& view) {
   if (view.l3_length == 0) [[unlikely]] {
-    return detail::hash_behind_tags(data, length);
+    return detail::hash_by_metadata(data, length);
   }
   const std::uint8_t* ip = data + view.l3_offset;
   const bool ipv4 = ip[0] >> 4 == 4;
@@ -79,7 +79,7 @@ inline std::uint32_t flow_hash(const std::uint8_t* data, std::uint32_t length, c
       destination_port = detail::load<std::uint16_t>(ip + l4 + 2);
     }
   } else if (!ipv4 && is_ipv6_extension(view.protocol)) [[unlikely]] {
-    return detail::hash_behind_extensions(ip, view.l3_length);
+    return detail::hash_by_metadata(data, length);
   }
   if (ipv4) {
     const std::uint64_t source = detail::load<std::uint32_t>(ip + 12) | source_port << 32;

@@ -5,10 +5,9 @@
 //   read_headers(frame, facts);
 //   if (facts.family != 0) ...
 //
-// Never refuses a frame: what a header cannot give is absent, and `whole` says whether all of it was there. VLAN tags
-// are skipped. IPv6 hop-by-hop, routing, destination options and fragment headers are walked. Of a fragment that is not
-// the first the transport's header is absent, and its payload is what lies behind the IP headers. Checksums are not
-// verified: parse_frame() does that for the IP header.
+// Fields, at the places that packet/metadata.h finds, with its limits. What a header cannot give is absent, and `whole`
+// says whether all of it was there. Of a fragment that is not the first the transport's header is absent, and its
+// payload is what lies behind the IP headers. Checksums are not verified: parse_frame() does that for the IP header.
 //
 // Thread-safety: any thread. Reads nothing behind the frame. Cost: some 8 ns for TCP and UDP.
 #pragma once
@@ -19,6 +18,7 @@
 
 #include "packet/headers.h"
 #include "packet/ip_address.h"
+#include "packet/metadata.h"
 
 namespace sluice::packet {
 
@@ -33,7 +33,8 @@ struct HeaderFacts {
   HeaderFacts() {}  // NOLINT(modernize-use-equals-default)
 
   std::uint8_t family = 0;    // 4 or 6; 0: no IP, or no IP header, and nothing else is there
-  bool whole = false;         // the IP packet is not longer than the frame, and no extension header than the packet
+  bool whole = false;         // the IP packet is not longer than the frame, and no extension header than the packet; of
+                              // a fragment these may go on in others
   std::uint8_t protocol = 0;  // of the transport, behind IPv6's extension headers
   std::uint8_t ttl = 0;
   std::uint8_t tos = 0;
@@ -48,6 +49,8 @@ struct HeaderFacts {
   std::uint16_t tcp_window = 0;
   std::uint16_t source_port = 0, destination_port = 0;
   std::uint32_t tcp_sequence = 0, tcp_acknowledgement = 0;
+  // IPv6, from the IP header on: of the fragment header, and of the byte that announces it; 0: there is none.
+  std::uint32_t fragment_header = 0, fragment_named_at = 0;
   std::uint32_t ip_length = 0;  // bytes of the IP packet as its header says (ipv6_length.h)
   std::optional<std::uint32_t> ip_id;
   std::optional<std::uint16_t> icmp_id, icmp_sequence;  // of messages that have them
@@ -59,7 +62,9 @@ struct HeaderFacts {
   bool fragment() const { return fragment_offset != 0 || (fragment_bits & 1) != 0; }
 };
 
-// From the Ethernet header on. `facts` must be as made.
+// Of a frame whose metadata is there, to the depth `transport`. `facts` must be as made, here and below.
+void take_facts(std::string_view frame, const Metadata& meta, HeaderFacts& facts);
+// From the Ethernet header on.
 void read_headers(std::string_view frame, HeaderFacts& facts);
 // From the IP header on, of the version that it says.
 void read_ip_headers(std::string_view packet, HeaderFacts& facts);

@@ -35,9 +35,6 @@ inline constexpr std::uint16_t ethertype_old_qinq = 0x9100;  // of outer tags be
 constexpr bool is_vlan_tag(std::uint16_t ethertype) {
   return ethertype == ethertype_vlan || ethertype == ethertype_qinq || ethertype == ethertype_old_qinq;
 }
-// Where what is behind more of them is not looked for.
-inline constexpr unsigned most_vlan_tags = 4;
-inline constexpr unsigned most_ipv6_extensions = 8;
 
 // IANA protocol numbers; in IPv6 some of them are extension headers.
 inline constexpr std::uint8_t protocol_hop_by_hop = 0;

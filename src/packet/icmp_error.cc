@@ -5,11 +5,11 @@
 
 #include "packet/checksum.h"
 #include "packet/headers.h"
+#include "packet/metadata.h"
 
 namespace sluice::packet {
 namespace {
 
-constexpr std::uint32_t l3 = sizeof(EthernetHeader);
 constexpr std::uint32_t most_ipv4 = 576, most_ipv6 = 1280;
 constexpr std::uint8_t hop_limit = 64;
 constexpr std::uint8_t precedence_6 = 0xc0;
@@ -34,63 +34,38 @@ bool is_host(const std::uint8_t* ipv6) {
   return ipv6[0] != 0xff && !unspecified_or_loopback;
 }
 
-bool may_answer_ipv4(const std::uint8_t* packet, std::uint32_t length) {
-  if (length < sizeof(Ipv4Header)) {
-    return false;
-  }
-  const auto& ip = header_at<Ipv4Header>(packet, 0);
-  const std::uint32_t header = (ip.version_ihl & 0xfU) * 4U;
-  const std::uint32_t total = be16(ip.total_length);
-  if (ip.version_ihl >> 4 != 4 || header < sizeof(Ipv4Header) || total < header || total > length) {
-    return false;
-  }
-  if (!is_host(be32(ip.source)) || !is_host(be32(ip.destination)) || (be16(ip.fragment) & ipv4_fragment_offset) != 0) {
-    return false;
-  }
-  return ip.protocol != protocol_icmp || (total > header && !is_icmp_error(packet[header]));
-}
-
-// What the extension headers lead to. False: it is, or may be, an ICMPv6 error or redirect, or of a later fragment.
-bool may_answer_upper(const std::uint8_t* packet, std::uint32_t total) {
-  std::uint8_t next = header_at<Ipv6Header>(packet, 0).next_header;
-  for (std::uint32_t at = sizeof(Ipv6Header);;) {
-    switch (next) {
-      case protocol_icmpv6:
-        return at < total && packet[at] >= icmpv6_informational && packet[at] != icmpv6_redirect;
-      case protocol_hop_by_hop:
-      case protocol_routing:
-      case protocol_destination_options:
-      case protocol_authentication:
-      case protocol_fragment:
-        break;
-      default:
-        return true;
+// AH is no header that metadata goes over; what it holds in clear may be an ICMPv6 error, too.
+void go_behind_authentication(const std::uint8_t* frame, Metadata& meta) {
+  while (meta.protocol == protocol_authentication && !meta.later && !meta.chain_cut) {
+    const std::uint32_t left = meta.end - meta.transport;
+    if (left < sizeof(Ipv6Extension)) {
+      meta.chain_cut = true;
+      return;
     }
-    if (at + sizeof(Ipv6Fragment) > total) {  // no extension header is shorter
-      return false;
-    }
-    const auto& extension = header_at<Ipv6Extension>(packet, at);
-    std::uint32_t size = (extension.length + 1U) * 8U;
-    if (next == protocol_fragment) {
-      if (be16(header_at<Ipv6Fragment>(packet, at).offset_more) >> 3 != 0) {
-        return false;
-      }
-      size = sizeof(Ipv6Fragment);
-    } else if (next == protocol_authentication) {
-      size = (extension.length + 2U) * 4U;  // RFC 4302 section 2.2
-    }
-    next = extension.next_header;
-    at += size;
+    const auto& header = header_at<Ipv6Extension>(frame, meta.transport);
+    const std::uint32_t size = (header.length + 2U) * 4U;  // RFC 4302 section 2.2
+    meta.chain_cut = size > left;
+    if (meta.chain_cut) return;
+    meta.transport += size;
+    meta.protocol = header.next_header;
+    walk_extensions(frame, meta);
   }
 }
 
-bool may_answer_ipv6(const std::uint8_t* packet, std::uint32_t length) {
-  if (length < sizeof(Ipv6Header) || packet[0] >> 4 != 6) {
-    return false;
-  }
-  const auto& ip = header_at<Ipv6Header>(packet, 0);
-  const std::uint32_t total = sizeof(Ipv6Header) + be16(ip.payload_length);
-  return total <= length && is_host(ip.source) && is_host(ip.destination) && may_answer_upper(packet, total);
+bool may_answer_ipv4(const std::uint8_t* frame, const Metadata& meta) {
+  const auto& ip = header_at<Ipv4Header>(frame, meta.network);
+  if (!is_host(be32(ip.source)) || !is_host(be32(ip.destination)) || meta.later) return false;
+  return meta.protocol != protocol_icmp || (meta.end > meta.transport && !is_icmp_error(frame[meta.transport]));
+}
+
+bool may_answer_ipv6(const std::uint8_t* frame, Metadata& meta) {
+  const auto& ip = header_at<Ipv6Header>(frame, meta.network);
+  if (!is_host(ip.source) || !is_host(ip.destination)) return false;
+  go_behind_authentication(frame, meta);
+  if (meta.chain_cut || meta.later) return false;  // of a later fragment, or it may be an error
+  if (meta.protocol != protocol_icmpv6) return true;
+  const std::uint8_t* const type = frame + meta.transport;
+  return meta.end > meta.transport && *type >= icmpv6_informational && *type != icmpv6_redirect;
 }
 
 // Type and code; `rest` is the MTU in the lower bytes (IPv4: RFC 1191 section 4), or unused.
@@ -138,35 +113,33 @@ void write_ipv6(std::uint8_t* packet, std::uint32_t quote, const IcmpError& erro
 }  // namespace
 
 bool may_answer_with_icmp_error(const std::uint8_t* frame, std::uint32_t length) {
-  if (length < l3 || (frame[0] & 1) != 0 || (frame[6] & 1) != 0) {
+  if (length < sizeof(EthernetHeader) || (frame[0] & 1) != 0 || (frame[6] & 1) != 0) {
     return false;
   }
-  switch (be16(header_at<EthernetHeader>(frame, 0).ethertype)) {
-    case ethertype_ipv4:
-      return may_answer_ipv4(frame + l3, length - l3);
-    case ethertype_ipv6:
-      return may_answer_ipv6(frame + l3, length - l3);
-    default:
-      return false;
-  }
+  Metadata meta;
+  read_metadata(frame, length, Depth::network, meta);
+  if (!meta.is_whole_packet()) return false;
+  return meta.family == 4 ? may_answer_ipv4(frame, meta) : may_answer_ipv6(frame, meta);
 }
 
-std::uint32_t make_icmp_error(std::uint8_t* frame, std::uint32_t room, const IcmpError& error) {
-  const bool v6 = be16(header_at<EthernetHeader>(frame, 0).ethertype) == ethertype_ipv6;
+std::uint32_t make_icmp_error(std::uint8_t* frame, std::uint32_t length, std::uint32_t room, const IcmpError& error) {
+  Metadata meta;
+  read_metadata(frame, length, Depth::network, meta);
+  const bool v6 = meta.family == 6;
   const std::uint32_t headers =
       v6 ? sizeof(Ipv6Header) + sizeof(Icmpv6Header) : sizeof(Ipv4Header) + sizeof(IcmpHeader);
-  if (room < least_icmp_error_room) {
+  const auto tag_bytes = meta.tags * static_cast<std::uint32_t>(sizeof(VlanHeader));
+  if (room < least_icmp_error_room + tag_bytes) {
     return 0;
   }
-  std::uint8_t* const packet = frame + l3;
-  const std::uint32_t total = v6 ? sizeof(Ipv6Header) + be16(header_at<Ipv6Header>(packet, 0).payload_length)
-                                 : be16(header_at<Ipv4Header>(packet, 0).total_length);
-  const std::uint32_t quote = std::min(total, std::min(v6 ? most_ipv6 : most_ipv4, room - l3) - headers);
+  std::uint8_t* const packet = frame + meta.network;
+  const std::uint32_t fits = std::min(v6 ? most_ipv6 : most_ipv4, room - meta.network);
+  const std::uint32_t quote = std::min(meta.end - meta.network, fits - headers);
   std::memmove(packet + headers, packet, quote);
   std::memcpy(frame, frame + 6, 6);
   std::memcpy(frame + 6, error.own_mac, 6);
   v6 ? write_ipv6(packet, quote, error) : write_ipv4(packet, quote, error);
-  return l3 + headers + quote;
+  return meta.network + headers + quote;
 }
 
 }  // namespace sluice::packet

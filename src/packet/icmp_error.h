@@ -19,7 +19,8 @@
 
 namespace sluice::packet {
 
-// Whether an error may answer this frame, which may be of any bytes. It is a whole IPv4 or IPv6 packet in a frame from
+// Whether an error may answer this frame, which may be of any bytes. It is a whole IPv4 or IPv6 packet
+// (packet/metadata.h), in VLANs or not, in a frame from
 // one interface to one interface, from and to a unicast address of hosts (not multicast, broadcast, unspecified or
 // loopback). It is the first fragment if it is one, and neither an ICMP error nor an ICMPv6 redirect, nor one that
 // cannot be told from these (RFC 1812 section 4.3.2.7, RFC 4443 section 2.4 e).
@@ -36,12 +37,13 @@ struct IcmpError {
   const std::uint8_t* own_mac;  // of the port that the error leaves by, 6 bytes
 };
 
-// The room that an error needs at least: its headers, and the quoted packet's IP header (IPv6).
+// The room that an error needs at least, besides VLAN tags: its headers, and the quoted packet's IP header (IPv6).
 inline constexpr std::uint32_t least_icmp_error_room = 14 + 40 + 8 + 40;
 
-// Makes the frame the error, from `own_mac` to the link address that the frame came from; returns its new length.
-// may_answer_with_icmp_error() has said yes. `room`: bytes at `frame` that may be written; of the quote what does not
-// fit is left out. With less than least_icmp_error_room the frame stays as it is, and 0 is returned.
-std::uint32_t make_icmp_error(std::uint8_t* frame, std::uint32_t room, const IcmpError& error);
+// Makes the frame of `length` bytes the error, from `own_mac` to the link address that the frame came from; returns its
+// new length. may_answer_with_icmp_error() has said yes. VLAN tags stay. `room`: bytes at `frame` that may be written;
+// of the quote what does not fit is left out. With less than least_icmp_error_room the frame stays as it is, and 0 is
+// returned.
+std::uint32_t make_icmp_error(std::uint8_t* frame, std::uint32_t length, std::uint32_t room, const IcmpError& error);
 
 }  // namespace sluice::packet

@@ -32,8 +32,9 @@ bool may_answer(const Bytes& frame) {
 Bytes error_for(Bytes frame, IcmpErrorKind kind, std::uint32_t mtu = 0, std::uint32_t room = plenty) {
   const bool is_v6 = frame[12] == 0x86;
   const IpAddress source = *IpAddress::parse(is_v6 ? "2001:db8:1::1" : "10.1.0.1");
+  const auto length = static_cast<std::uint32_t>(frame.size());
   frame.resize(std::max<std::size_t>(room, frame.size()), 0xee);  // what lies behind a frame in its buffer
-  frame.resize(make_icmp_error(frame.data(), room, {kind, mtu, source, own_mac.bytes.data()}));
+  frame.resize(make_icmp_error(frame.data(), length, room, {kind, mtu, source, own_mac.bytes.data()}));
   return frame;
 }
 
@@ -97,6 +98,17 @@ TEST(IcmpError, QuotesAsMuchAsFits) {
   }
 }
 
+TEST(IcmpError, TagsStay) {
+  const Bytes plain = error_for(v4().payload(4).build(), IcmpErrorKind::prohibited);
+  Bytes tagged = error_for(v4().vlan(7).vlan(8).payload(4).build(), IcmpErrorKind::prohibited);
+  const Bytes tags(tagged.begin() + 12, tagged.begin() + 20);
+  EXPECT_EQ(tags, (Bytes{0x88, 0xa8, 0, 7, 0x81, 0, 0, 8}));
+  tagged.erase(tagged.begin() + 12, tagged.begin() + 20);
+  EXPECT_EQ(hex(tagged), hex(plain));
+  EXPECT_TRUE(
+      error_for(v4().vlan(7).payload(400).build(), IcmpErrorKind::prohibited, 0, least_icmp_error_room + 3).empty());
+}
+
 TEST(IcmpError, AnswersWhatMayBeAnswered) {
   for (const auto& [what, frame] : std::vector<std::pair<const char*, PacketBuilder>>{
            {"UDP", v4()},
@@ -106,7 +118,13 @@ TEST(IcmpError, AnswersWhatMayBeAnswered) {
            {"no transport header", PacketBuilder().ipv4("10.0.0.1", "10.1.0.1")},
            {"options", v4().options({7, 4, 5, 0}).icmp(8, 0)},
            {"first fragment", v4().fragment(0, true).payload(64)},
+           {"in two VLANs", v4().vlan(7).vlan(8)},
            {"IPv6 UDP", v6()},
+           {"IPv6 in a VLAN", v6().vlan(7)},
+           {"IPv6 of any length before options", v6().extension(0, {1, 4, 0, 0, 0, 0}).icmp6(128, 0).ip_length(0)},
+           {"behind AH",
+            PacketBuilder().ipv6("2001:db8::1", "2001:db8:1::1").protocol(51).payload({17, 1, 0, 0, 0, 0, 0, 0, 0, 0,
+                                                                                       0,  0, 0, 1, 0, 2, 0, 8, 0, 0})},
            {"IPv6 echo request", v6().icmp6(128, 0)},
            {"IPv6 first fragment", v6().fragment(0, true).payload(64)},
            {"IPv6 echo behind options", v6().extension(60, {1, 4, 0, 0, 0, 0}).icmp6(128, 0)},
@@ -129,6 +147,12 @@ TEST(IcmpError, AnswersNothingElse) {
       {"ICMPv6 redirect", v6().icmp6(137, 0)},
       {"ICMPv6 error behind options", v6().extension(60, {1, 4, 0, 0, 0, 0}).icmp6(3, 0)},
       {"ICMPv6 error behind a first fragment header", v6().fragment(0, true).icmp6(1, 0)},
+      {"ICMPv6 error behind AH",
+       PacketBuilder().ipv6("2001:db8::1", "2001:db8:1::1").protocol(51).payload({58, 1, 0, 0, 0, 0, 0, 0, 0, 0,
+                                                                                  0,  0, 1, 0, 0, 0, 0, 0, 0, 0})},
+      {"AH cut", PacketBuilder().ipv6("2001:db8::1", "2001:db8:1::1").protocol(51).payload({17, 9, 0, 0, 0, 0, 0, 0})},
+      {"ICMP error in a VLAN", v4().vlan(7).icmp(3, 0)},
+      {"cut in a tag", v4().vlan(7).cut_to(17)},
       {"cut options", v6().extension(60, {1, 4, 0, 0, 0, 0}).ip_length(4).cut_to(58)},
       {"IPv4 header cut", v4().cut_to(33)},
       {"IPv4 packet cut", v4().payload(50).cut_to(60)},

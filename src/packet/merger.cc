@@ -11,7 +11,7 @@ namespace {
 constexpr std::size_t checksum_offset = 16;  // of TCP
 constexpr std::size_t longest_packet = 65535;
 
-std::uint64_t pseudo_header(const std::uint8_t* frame, const HeaderPlaces& places, std::size_t bytes) {
+std::uint64_t pseudo_header(const std::uint8_t* frame, const Metadata& places, std::size_t bytes) {
   if (places.family == 4) {
     const auto& ip = header_at<Ipv4Header>(frame, places.network);
     return std::uint64_t{ip.source} + ip.destination + be16(protocol_tcp) + be16(static_cast<std::uint16_t>(bytes));
@@ -21,7 +21,7 @@ std::uint64_t pseudo_header(const std::uint8_t* frame, const HeaderPlaces& place
                      be16(protocol_tcp) + std::uint64_t{be32(static_cast<std::uint32_t>(bytes))});
 }
 
-bool checksum_ok(const std::uint8_t* frame, const HeaderPlaces& places) {
+bool checksum_ok(const std::uint8_t* frame, const Metadata& places) {
   const std::size_t bytes = places.end - places.transport;
   return fold_sum(partial_sum(frame + places.transport, bytes, pseudo_header(frame, places, bytes))) == 0xffff;
 }
@@ -35,7 +35,7 @@ std::uint8_t flags_of(const std::uint8_t* tcp) {
 }
 
 // Plain: Ethernet, IP without more, TCP with a payload, nothing behind; a checksum that is right.
-bool is_plain(const std::uint8_t* frame, std::size_t length, Merger::Checksum checksum, HeaderPlaces& places,
+bool is_plain(const std::uint8_t* frame, std::size_t length, Merger::Checksum checksum, Metadata& places,
               std::size_t& headers) {
   const auto found = find_headers(frame, length);
   if (!found || found->protocol != protocol_tcp || found->network != sizeof(EthernetHeader) || found->end != length) {
@@ -61,7 +61,7 @@ bool is_plain(const std::uint8_t* frame, std::size_t length, Merger::Checksum ch
 }  // namespace
 
 bool Merger::begin(const std::uint8_t* frame, std::size_t length, Checksum checksum) {
-  HeaderPlaces places;
+  Metadata places;
   std::size_t headers = 0;
   if (!is_plain(frame, length, checksum, places, headers) || flags_of(frame + places.transport) != tcp_ack) {
     return false;
@@ -103,7 +103,7 @@ bool Merger::follows(const std::uint8_t* frame) const {
 }
 
 bool Merger::add(const std::uint8_t* frame, std::size_t length, Checksum checksum) {
-  HeaderPlaces places;
+  Metadata places;
   std::size_t headers = 0;
   if (ended_ || length < header_bytes_ || length - header_bytes_ > payload_bytes_ ||
       length - places_.network + total_ > longest_packet || !is_plain(frame, length, checksum, places, headers) ||

@@ -42,7 +42,7 @@ class Merger {
   bool follows(const std::uint8_t* frame) const;
 
   const std::uint8_t* first_ = nullptr;
-  HeaderPlaces places_;
+  Metadata places_;
   std::size_t header_bytes_ = 0;
   std::size_t payload_bytes_ = 0;
   std::size_t total_ = 0;  // bytes of payload so far

@@ -4,7 +4,6 @@
 
 #include "packet/checksum.h"
 #include "packet/headers.h"
-#include "packet/ipv6_length.h"
 #include "packet/vxlan.h"
 
 namespace sluice::packet {
@@ -16,58 +15,7 @@ constexpr std::size_t sctp_checksum_offset = 8;
 constexpr std::size_t sctp_header_bytes = 12;
 constexpr std::uint8_t tcp_cwr = 0x80;
 
-struct Extensions {
-  std::uint8_t protocol;
-  std::size_t transport;
-  bool routed = false;
-};
-
-std::optional<Extensions> skip_extensions(const std::uint8_t* frame, std::size_t at, std::size_t end,
-                                          std::uint8_t next) {
-  bool routed = false;
-  for (unsigned count = 0; is_ipv6_extension(next); ++count) {
-    if (count == most_ipv6_extensions || at + sizeof(Ipv6Fragment) > end || next == protocol_fragment) {
-      return std::nullopt;
-    }
-    routed = routed || next == protocol_routing;
-    const auto& extension = header_at<Ipv6Extension>(frame, at);
-    next = extension.next_header;
-    at += (extension.length + std::size_t{1}) * 8;
-  }
-  return at <= end ? std::optional<Extensions>({next, at, routed}) : std::nullopt;
-}
-
-std::optional<HeaderPlaces> find_ipv4(const std::uint8_t* frame, std::size_t length, std::size_t at) {
-  if (at + sizeof(Ipv4Header) > length) {
-    return std::nullopt;
-  }
-  const auto& ip = header_at<Ipv4Header>(frame, at);
-  const std::size_t header = (ip.version_ihl & 0x0fU) * std::size_t{4};
-  const std::size_t total = be16(ip.total_length);
-  const bool fragment = (be16(ip.fragment) & (ipv4_fragment_offset | ipv4_more_fragments)) != 0;
-  if (ip.version_ihl >> 4 != 4 || header < sizeof(Ipv4Header) || total < header || at + total > length || fragment) {
-    return std::nullopt;
-  }
-  return HeaderPlaces{4, ip.protocol, false, at, at + header, at + total};
-}
-
-std::optional<HeaderPlaces> find_ipv6(const std::uint8_t* frame, std::size_t length, std::size_t at) {
-  if (at + sizeof(Ipv6Header) > length) {
-    return std::nullopt;
-  }
-  const auto& ip = header_at<Ipv6Header>(frame, at);
-  const std::size_t end = at + ipv6_length(ip, length - at);
-  if ((be32(ip.version_class_flow) >> 28) != 6 || end > length) {
-    return std::nullopt;
-  }
-  const auto behind = skip_extensions(frame, at + sizeof(Ipv6Header), end, ip.next_header);
-  if (!behind) {
-    return std::nullopt;
-  }
-  return HeaderPlaces{6, behind->protocol, behind->routed, at, behind->transport, end};
-}
-
-std::uint64_t pseudo_header_sum(const std::uint8_t* frame, const HeaderPlaces& places) {
+std::uint64_t pseudo_header_sum(const std::uint8_t* frame, const Metadata& places) {
   const std::size_t bytes = places.end - places.transport;
   std::uint64_t sum = be16(places.protocol);
   if (places.family == 4) {
@@ -116,26 +64,11 @@ std::uint64_t without(std::uint16_t word) {
 
 }  // namespace
 
-std::optional<HeaderPlaces> find_headers(const std::uint8_t* frame, std::size_t length) {
-  if (length < sizeof(EthernetHeader)) {
-    return std::nullopt;
-  }
-  std::uint16_t type = be16(header_at<EthernetHeader>(frame, 0).ethertype);
-  std::size_t at = sizeof(EthernetHeader);
-  for (unsigned tags = 0; is_vlan_tag(type); ++tags, at += sizeof(VlanHeader)) {
-    if (tags == most_vlan_tags || at + sizeof(VlanHeader) > length) {
-      return std::nullopt;
-    }
-    type = be16(header_at<VlanHeader>(frame, at).ethertype);
-  }
-  switch (type) {
-    case ethertype_ipv4:
-      return find_ipv4(frame, length, at);
-    case ethertype_ipv6:
-      return find_ipv6(frame, length, at);
-    default:
-      return std::nullopt;
-  }
+std::optional<Metadata> find_headers(const std::uint8_t* frame, std::size_t length) {
+  std::optional<Metadata> meta(std::in_place);
+  read_metadata(frame, static_cast<std::uint32_t>(length), Depth::transport, *meta);
+  if (!meta->is_datagram()) meta.reset();
+  return meta;
 }
 
 bool finish_checksum(std::uint8_t* frame, std::size_t length, std::size_t start, std::size_t offset) {
@@ -194,16 +127,13 @@ bool finish_marked_checksum(std::uint8_t* frame, std::size_t length) {
 
 namespace {
 
-// Of the frame in a tunnel, as offsets of the outer one.
-std::optional<HeaderPlaces> find_headers_in_vxlan(const std::uint8_t* frame, const HeaderPlaces& outer) {
-  const std::size_t at = outer.transport + sizeof(UdpHeader) + sizeof(VxlanHeader);
+// Of the frame in a VXLAN tunnel, whatever its port.
+std::optional<Metadata> find_headers_in_vxlan(const std::uint8_t* frame, const Metadata& outer) {
+  const std::uint32_t at = outer.transport + std::uint32_t{sizeof(UdpHeader) + sizeof(VxlanHeader)};
   if (at >= outer.end) return std::nullopt;
-  auto inner = find_headers(frame + at, outer.end - at);
-  if (inner) {
-    inner->network += at;
-    inner->transport += at;
-    inner->end += at;
-  }
+  std::optional<Metadata> inner(std::in_place);
+  read_frame_metadata(frame, at, outer.end, Depth::transport, *inner);
+  if (!inner->is_datagram()) inner.reset();
   return inner;
 }
 

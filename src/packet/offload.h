@@ -15,19 +15,12 @@
 #include <cstdint>
 #include <optional>
 
+#include "packet/metadata.h"
+
 namespace sluice::packet {
 
-// Where the headers of an IP packet lie in its frame: behind any VLAN tags and IPv6 extension headers. Of a fragment
-// there is none.
-struct HeaderPlaces {
-  std::uint8_t family = 0;  // 4 or 6
-  std::uint8_t protocol = 0;
-  bool routed = false;        // an IPv6 routing header is there: the last destination is in that
-  std::size_t network = 0;    // of the IP header
-  std::size_t transport = 0;  // of what is behind all IP headers
-  std::size_t end = 0;        // of the IP packet, which may be padded; not behind the frame
-};
-std::optional<HeaderPlaces> find_headers(const std::uint8_t* frame, std::size_t length);
+// Of an IP packet in its frame of which nothing is cut, and that is no fragment.
+std::optional<Metadata> find_headers(const std::uint8_t* frame, std::size_t length);
 
 // The checksum at `start` + `offset` holds the pseudo-header's sum and covers all from `start` on. SCTP's CRC32c (RFC
 // 9260, appendix A), which has no pseudo-header, is made where the packet is one of SCTP. False: it lies outside the
@@ -71,8 +64,8 @@ class Segmenter {
   void write_outer(std::uint8_t* to, std::size_t payload) const;
 
   const std::uint8_t* frame_ = nullptr;
-  HeaderPlaces places_;
-  std::optional<HeaderPlaces> outer_;  // of a tunnel's packet
+  Metadata places_;
+  std::optional<Metadata> outer_;  // of a tunnel's packet
   Segmentation kind_ = Segmentation::tcp;
   std::size_t headers_ = 0;  // bytes of all of them
   std::size_t payload_bytes_ = 0;

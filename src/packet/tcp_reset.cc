@@ -5,35 +5,17 @@
 
 #include "packet/checksum.h"
 #include "packet/headers.h"
+#include "packet/metadata.h"
 
 namespace sluice::packet {
 namespace {
 
 constexpr std::uint8_t hop_limit = 64;
 
-// The segment's header in the packet; 0: there is none that can be answered. `payload`: the bytes behind it.
-std::uint32_t find_segment(const std::uint8_t* packet, std::uint32_t length, std::uint32_t& payload) {
-  std::uint32_t header = 0, total = 0;
-  if (length >= sizeof(Ipv4Header) && packet[0] >> 4 == 4) {
-    const auto& ip = header_at<Ipv4Header>(packet, 0);
-    header = (ip.version_ihl & 0xfU) * 4U;
-    total = be16(ip.total_length);
-    const bool fragment = (be16(ip.fragment) & (ipv4_fragment_offset | ipv4_more_fragments)) != 0;
-    if (ip.protocol != protocol_tcp || fragment || header < sizeof(Ipv4Header)) return 0;
-  } else if (length >= sizeof(Ipv6Header) && packet[0] >> 4 == 6) {
-    const auto& ip = header_at<Ipv6Header>(packet, 0);
-    header = sizeof(Ipv6Header);
-    total = header + be16(ip.payload_length);
-    if (ip.next_header != protocol_tcp) return 0;
-  } else {
-    return 0;
-  }
-  if (total > length || header + sizeof(TcpHeader) > total) return 0;
-  const auto& tcp = header_at<TcpHeader>(packet, header);
-  const std::uint32_t tcp_bytes = (tcp.data_offset >> 4U) * 4U;
-  if (tcp_bytes < sizeof(TcpHeader) || header + tcp_bytes > total || (tcp.flags & tcp_rst) != 0) return 0;
-  payload = total - header - tcp_bytes;
-  return header;
+// A whole segment that is no RST itself. Behind a routing header the last destination is another.
+bool is_answerable(const std::uint8_t* frame, const Metadata& meta) {
+  return meta.is_datagram() && !meta.routed && meta.protocol == protocol_tcp && meta.has_header &&
+         (header_at<TcpHeader>(frame, meta.transport).flags & tcp_rst) == 0;
 }
 
 TcpHeader reset_between(std::uint16_t source_port, std::uint16_t destination_port) {
@@ -69,18 +51,18 @@ TcpHeader to_sender(const TcpHeader& before, std::uint32_t payload) {
 
 }  // namespace
 
-std::uint32_t make_tcp_reset(std::uint8_t* frame, std::uint32_t length, std::uint32_t l3, ResetTo to) {
-  if (l3 >= length) return 0;
-  std::uint32_t payload = 0;
-  std::uint8_t* const packet = frame + l3;
-  const std::uint32_t header = find_segment(packet, length - l3, payload);
-  if (header == 0) return 0;
+std::uint32_t make_tcp_reset(std::uint8_t* frame, std::uint32_t length, ResetTo to) {
+  Metadata meta;
+  read_metadata(frame, length, Depth::transport, meta);
+  if (!is_answerable(frame, meta)) return 0;
+  const std::uint32_t payload = meta.end - meta.payload;
+  std::uint8_t* const packet = frame + meta.network;
   const bool back = to == ResetTo::sender;
-  const TcpHeader before = header_at<TcpHeader>(packet, header);
+  const TcpHeader before = header_at<TcpHeader>(frame, meta.transport);
   TcpHeader tcp = back ? to_sender(before, payload) : to_receiver(before);
   if (back) std::swap_ranges(frame, frame + 6, frame + 6);
   std::uint32_t ip_bytes = 0;
-  if (packet[0] >> 4 == 4) {
+  if (meta.family == 4) {
     auto& ip = header_at<Ipv4Header>(packet, 0);
     ip_bytes = sizeof ip;
     const auto total = static_cast<std::uint16_t>(sizeof ip + sizeof tcp);
@@ -93,12 +75,13 @@ std::uint32_t make_tcp_reset(std::uint8_t* frame, std::uint32_t length, std::uin
     ip_bytes = sizeof ip;
     ip.version_class_flow = be32(0x60000000);
     ip.payload_length = be16(sizeof tcp);
+    ip.next_header = protocol_tcp;
     ip.hop_limit = hop_limit;
     if (back) std::swap_ranges(ip.source, ip.source + sizeof ip.source, ip.destination);
     tcp.checksum = transport_checksum(ip, protocol_tcp, &tcp, sizeof tcp);
   }
   std::memcpy(packet + ip_bytes, &tcp, sizeof tcp);
-  return l3 + ip_bytes + static_cast<std::uint32_t>(sizeof tcp);
+  return meta.network + ip_bytes + static_cast<std::uint32_t>(sizeof tcp);
 }
 
 }  // namespace sluice::packet

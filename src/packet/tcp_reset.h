@@ -12,10 +12,9 @@ namespace sluice::packet {
 
 enum class ResetTo : std::uint8_t { sender, receiver };
 
-// Makes the frame, whose IP packet begins at `l3` (behind VLAN tags, which stay), an RST: to its sender, with link
-// addresses exchanged, or to its receiver, with those it has. Returns its new length, which is no more than `length`.
-// 0, and the frame as it was: it is no whole TCP segment (a fragment, cut, IPv6 with extension headers), or an RST
-// itself.
-std::uint32_t make_tcp_reset(std::uint8_t* frame, std::uint32_t length, std::uint32_t l3, ResetTo to);
+// Makes the frame an RST: to its sender, with link addresses exchanged, or to its receiver, with those it has. VLAN
+// tags stay, IP options and extension headers go. Returns its new length, which is no more than `length`. 0, and the
+// frame as it was: it is no whole TCP segment (a fragment, cut, behind a routing header), or an RST itself.
+std::uint32_t make_tcp_reset(std::uint8_t* frame, std::uint32_t length, ResetTo to);
 
 }  // namespace sluice::packet

@@ -12,9 +12,9 @@ namespace {
 constexpr std::uint32_t l3 = sizeof(EthernetHeader);
 
 // The RST that answers; empty: none, and the frame is as it was.
-Bytes reset_for(Bytes frame, std::uint32_t at = l3, ResetTo to = ResetTo::sender) {
+Bytes reset_for(Bytes frame, ResetTo to = ResetTo::sender) {
   const Bytes before = frame;
-  const std::uint32_t length = make_tcp_reset(frame.data(), static_cast<std::uint32_t>(frame.size()), at, to);
+  const std::uint32_t length = make_tcp_reset(frame.data(), static_cast<std::uint32_t>(frame.size()), to);
   if (length == 0) {
     EXPECT_EQ(frame, before);
   }
@@ -85,7 +85,7 @@ TEST(TcpReset, tells_a_receiver_where_it_expects_the_segment) {
                {tcp_psh, tcp_rst, 77777, 0}};
   for (const auto& one : cases) {
     const Bytes frame = v4().tcp_flags(one.flags).tcp_sequence(1000, one.acknowledgment).payload(30).build();
-    const Bytes reset = reset_for(frame, l3, ResetTo::receiver);
+    const Bytes reset = reset_for(frame, ResetTo::receiver);
     ASSERT_EQ(reset.size(), l3 + sizeof(Ipv4Header) + sizeof(TcpHeader));
     EXPECT_TRUE(std::equal(frame.begin(), frame.begin() + l3, reset.begin())) << "link addresses";
     EXPECT_TRUE(std::equal(frame.begin() + l3 + 12, frame.begin() + l3 + 24, reset.begin() + l3 + 12))
@@ -108,7 +108,7 @@ TEST(TcpReset, tells_a_receiver_over_ipv6) {
                           .tcp_sequence(5, 9)
                           .payload(8)
                           .build();
-  const Bytes reset = reset_for(frame, l3, ResetTo::receiver);
+  const Bytes reset = reset_for(frame, ResetTo::receiver);
   ASSERT_EQ(reset.size(), l3 + 40 + 20);
   EXPECT_TRUE(std::equal(frame.begin() + l3 + 8, frame.begin() + l3 + 48, reset.begin() + l3 + 8)) << "to its sequence";
   const auto& ip = header_at<Ipv6Header>(reset.data(), l3);
@@ -120,9 +120,29 @@ TEST(TcpReset, answers_behind_a_vlan_tag_which_stays) {
   Bytes frame = v4().tcp_flags(tcp_ack).tcp_sequence(1, 2).build();
   const Bytes tag{0x81, 0x00, 0x00, 0x07};
   frame.insert(frame.begin() + 12, tag.begin(), tag.end());
-  const Bytes reset = reset_for(frame, l3 + 4);
+  const Bytes reset = reset_for(frame);
   ASSERT_FALSE(reset.empty());
   EXPECT_TRUE(std::equal(tag.begin(), tag.end(), reset.begin() + 12));
+}
+
+TEST(TcpReset, answers_behind_extension_headers_without_them) {
+  const Bytes frame = PacketBuilder()
+                          .ipv6("2001:db8::1", "2001:db8::2")
+                          .extension(protocol_destination_options, {1, 4, 0, 0, 0, 0})
+                          .tcp(4000, 80)
+                          .tcp_flags(tcp_ack)
+                          .tcp_sequence(5, 9)
+                          .payload(8)
+                          .build();
+  for (const ResetTo to : {ResetTo::sender, ResetTo::receiver}) {
+    const Bytes reset = reset_for(frame, to);
+    ASSERT_EQ(reset.size(), l3 + 40 + 20);
+    const auto& ip = header_at<Ipv6Header>(reset.data(), l3);
+    const Bytes segment(reset.begin() + l3 + 40, reset.end());
+    EXPECT_EQ(ip.next_header, protocol_tcp);
+    EXPECT_EQ(be16(ip.payload_length), 20);
+    EXPECT_EQ(transport_checksum(ip, protocol_tcp, segment.data(), segment.size()), 0);
+  }
 }
 
 TEST(TcpReset, does_not_answer_what_is_no_whole_segment_or_a_reset) {
@@ -132,6 +152,10 @@ TEST(TcpReset, does_not_answer_what_is_no_whole_segment_or_a_reset) {
   for (std::size_t size = 0; size < whole.size(); ++size) {
     EXPECT_TRUE(reset_for(Bytes(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(size))).empty()) << size;
   }
+  EXPECT_TRUE(
+      reset_for(
+          PacketBuilder().ipv6("2001:db8::1", "2001:db8::2").extension(protocol_routing, {0, 0}).tcp(4000, 80).build())
+          .empty());
   Bytes fragment = whole;
   fragment[l3 + 6] |= 0x20;
   EXPECT_TRUE(reset_for(fragment).empty());

@@ -5,6 +5,7 @@
 
 #include "packet/checksum.h"
 #include "packet/flow_hash.h"
+#include "packet/metadata.h"
 #include "packet/parse.h"
 
 namespace sluice::packet {
@@ -13,10 +14,6 @@ namespace {
 constexpr std::uint32_t ethernet = sizeof(EthernetHeader);
 constexpr std::uint8_t ecn_mask = 0x3;
 constexpr std::uint16_t first_dynamic_port = 49152;
-
-std::uint16_t ethertype_of(const std::uint8_t* frame) {
-  return be16(header_at<EthernetHeader>(frame, 0).ethertype);
-}
 
 std::uint8_t traffic_class(const std::uint8_t* ipv6) {
   return static_cast<std::uint8_t>(ipv6[0] << 4 | ipv6[1] >> 4);
@@ -48,22 +45,17 @@ std::optional<Ecn> ecn_unwrapped(Ecn inner, Ecn outer) {
 }
 
 InnerIp inner_ip(const std::uint8_t* frame, std::uint32_t length) {
-  InnerIp ip;
-  if (length < ethernet) return ip;
-  std::uint32_t at = ethernet;
-  std::uint16_t type = ethertype_of(frame);
-  for (unsigned tags = 0; is_vlan_tag(type) && tags < most_vlan_tags; ++tags) {
-    if (length < at + sizeof(VlanHeader)) return ip;
-    type = be16(header_at<VlanHeader>(frame, at).ethertype);
-    at += sizeof(VlanHeader);
+  Metadata meta;
+  read_metadata(frame, length, Depth::network, meta);
+  if (meta.family == 4) {
+    const auto& header = header_at<Ipv4Header>(frame, meta.network);
+    return {meta.network, 4, header.tos, header.ttl, (be16(header.fragment) & ipv4_dont_fragment) != 0};
   }
-  if (type == ethertype_ipv4 && length >= at + sizeof(Ipv4Header) && frame[at] >> 4 == 4) {
-    const auto& header = header_at<Ipv4Header>(frame, at);
-    ip = {at, 4, header.tos, header.ttl, (be16(header.fragment) & ipv4_dont_fragment) != 0};
-  } else if (type == ethertype_ipv6 && length >= at + sizeof(Ipv6Header) && frame[at] >> 4 == 6) {
-    ip = {at, 6, traffic_class(frame + at), header_at<Ipv6Header>(frame, at).hop_limit, true};
+  if (meta.family == 6) {
+    const std::uint8_t* const header = frame + meta.network;
+    return {meta.network, 6, traffic_class(header), header_at<Ipv6Header>(header, 0).hop_limit, true};
   }
-  return ip;
+  return {};
 }
 
 void set_ecn(std::uint8_t* frame, const InnerIp& ip, Ecn ecn) {
@@ -81,63 +73,32 @@ void set_ecn(std::uint8_t* frame, const InnerIp& ip, Ecn ecn) {
 }
 
 bool find_vxlan(const std::uint8_t* frame, std::uint32_t length, VxlanView& view) {
-  if (length < ethernet + sizeof(Ipv4Header) + sizeof(UdpHeader)) return false;
-  const std::uint16_t type = ethertype_of(frame);
-  if (type == ethertype_ipv4) {
-    const auto& ip = header_at<Ipv4Header>(frame, ethernet);
-    const std::uint32_t header = (ip.version_ihl & 0xfU) * 4;
-    if (ip.protocol != protocol_udp || ip.version_ihl >> 4 != 4 || header < sizeof(Ipv4Header) ||
-        length < ethernet + header + sizeof(UdpHeader)) {
-      return false;
-    }
-    const std::uint16_t bits = be16(ip.fragment);
-    view.family = 4;
-    view.tos = ip.tos;
-    view.fragment = (bits & (ipv4_more_fragments | ipv4_fragment_offset)) != 0;
-    view.udp = ethernet + header;
-    view.source = frame + ethernet + offsetof(Ipv4Header, source);
-    view.destination = frame + ethernet + offsetof(Ipv4Header, destination);
-    view.port = (bits & ipv4_fragment_offset) != 0 ? std::uint16_t{0}
-                                                   : be16(header_at<UdpHeader>(frame, view.udp).destination_port);
-    return true;
-  }
-  if (type != ethertype_ipv6 || length < ethernet + sizeof(Ipv6Header) + sizeof(UdpHeader)) return false;
-  const auto& ip = header_at<Ipv6Header>(frame, ethernet);
-  if (frame[ethernet] >> 4 != 6) return false;
-  view.family = 6;
-  view.tos = traffic_class(frame + ethernet);
-  view.source = ip.source;
-  view.destination = ip.destination;
-  view.udp = ethernet + sizeof(Ipv6Header);
-  if (ip.next_header == protocol_udp) {
-    view.fragment = false;
-    view.port = be16(header_at<UdpHeader>(frame, view.udp).destination_port);
-    return true;
-  }
-  if (ip.next_header != protocol_fragment) return false;
-  const auto& part = header_at<Ipv6Fragment>(frame, view.udp);
-  if (part.next_header != protocol_udp) return false;
-  view.udp += sizeof(Ipv6Fragment);
-  view.fragment = true;
-  view.port = (be16(part.offset_more) >> 3) != 0 || length < view.udp + sizeof(UdpHeader)
-                  ? std::uint16_t{0}
-                  : be16(header_at<UdpHeader>(frame, view.udp).destination_port);
+  Metadata meta;
+  read_metadata(frame, length, Depth::transport, meta);
+  if (meta.family == 0 || meta.tags != 0 || meta.routed) return false;
+  view.fragment = meta.fragment();
+  if ((view.fragment ? meta.fragment_protocol : meta.protocol) != protocol_udp) return false;
+  if (!view.fragment && length < meta.transport + sizeof(UdpHeader)) return false;
+  view.family = meta.family;
+  view.tos = meta.family == 4 ? header_at<Ipv4Header>(frame, ethernet).tos : traffic_class(frame + ethernet);
+  view.source = meta.source(frame);
+  view.destination = meta.destination(frame);
+  view.udp = meta.transport;
+  view.fragment_header = meta.fragment_header;
+  view.ip_length = meta.ip_length;
+  view.port = meta.destination_port;
   return true;
 }
 
 VxlanFault check_vxlan(const std::uint8_t* frame, std::uint32_t length, bool zero_checksum6, VxlanView& view) {
-  std::uint32_t ip_length;  // of the packet, from its header on
   if (view.family == 4) {
-    const auto& ip = header_at<Ipv4Header>(frame, ethernet);
-    if (ip.checksum != ipv4_header_checksum(ip)) return VxlanFault::header_checksum;
-    ip_length = be16(ip.total_length);
-  } else {
-    ip_length = sizeof(Ipv6Header) + be16(header_at<Ipv6Header>(frame, ethernet).payload_length);
+    const auto* const ip = frame + ethernet;
+    if (internet_checksum(ip, (ip[0] & 0xfU) * 4U) != 0) return VxlanFault::header_checksum;
   }
   const auto& udp = header_at<UdpHeader>(frame, view.udp);
   const std::uint32_t bytes = be16(udp.length);
   constexpr std::uint32_t least = sizeof(UdpHeader) + sizeof(VxlanHeader) + ethernet;
-  if (ip_length > length - ethernet || view.udp - ethernet + bytes > ip_length || bytes < least) {
+  if (view.ip_length > length - ethernet || view.udp - ethernet + bytes > view.ip_length || bytes < least) {
     return VxlanFault::length;
   }
   if (udp.checksum == 0) {

@@ -70,7 +70,9 @@ struct VxlanView {
   std::uint8_t tos = 0;                  // of the outer IP
   bool fragment = false;                 // of the outer packet: what is behind the IP header is not known
   std::uint16_t port = 0;                // UDP destination, host order
-  std::uint32_t udp = 0;                 // offset of the UDP header
+  std::uint32_t udp = 0;                 // offset of the UDP header; of a fragment that has none: of its piece
+  std::uint32_t fragment_header = 0;     // offset of IPv6's, of a fragment
+  std::uint32_t ip_length = 0;           // bytes of the outer IP packet, as its header says
   const std::uint8_t* source = nullptr;  // outer addresses, in the frame
   const std::uint8_t* destination = nullptr;
   // By check_vxlan():
@@ -79,8 +81,8 @@ struct VxlanView {
   std::uint32_t inner_length = 0;  // bytes
 };
 
-// Whether the frame is, by its types and with enough bytes, UDP over IP without VLAN tags, and to whom. Of IPv6,
-// extension headers are not walked: tunnels send none. A later fragment counts, with port 0.
+// Whether the frame is UDP over IP without VLAN tags and without a routing header, and to whom. A later fragment
+// counts, with port 0.
 bool find_vxlan(const std::uint8_t* frame, std::uint32_t length, VxlanView& view);
 
 enum class VxlanFault : std::uint8_t {

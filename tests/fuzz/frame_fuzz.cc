@@ -11,6 +11,7 @@
 #include "packet/flow_hash.h"
 #include "packet/headers.h"
 #include "packet/icmp_error.h"
+#include "packet/metadata.h"
 #include "packet/parse.h"
 #include "require.h"
 
@@ -31,18 +32,20 @@ std::uint32_t header_length(const std::uint8_t* ip) {
   return ip[0] >> 4 == 4 ? (ip[0] & 0x0fU) * 4U : 40U;
 }
 
-// Where the transport header begins, behind IPv6's extension headers; at the end where there is none, or only the first
-// fragment of a datagram has it.
-std::uint32_t transport_at(const std::uint8_t* ip, const FrameView& view) {
-  if (ip[0] >> 4 == 4) return view.fragment ? view.l3_length : header_length(ip);
-  std::uint32_t at = header_length(ip);
-  for (std::uint8_t next = ip[6]; is_ipv6_extension(next) && at + 8 <= view.l3_length;) {
-    const bool is_fragment = next == protocol_fragment;
-    if (is_fragment && (ip[at + 2] != 0 || (ip[at + 3] & 0xf9) != 0)) return view.l3_length;
-    next = ip[at];
-    at += is_fragment ? 8 : (ip[at + 1] + 1U) * 8;
-  }
-  return at;
+// With and without the fast case, and all of it in the frame; of what is in a tunnel, too.
+Metadata metadata_of(const std::uint8_t* data, std::uint32_t length) {
+  Metadata meta, slow, inner;
+  read_metadata(data, length, Depth::transport, meta);
+  read_frame_metadata(data, 0, length, Depth::transport, slow);
+  REQUIRE(meta == slow);
+  const auto is_inside = [](const Metadata& of, std::uint32_t end) {
+    return of.family == 0 || (of.network < of.transport && of.transport <= of.payload && of.payload <= of.payload_end &&
+                              of.payload_end <= of.end && of.end <= end);
+  };
+  REQUIRE(meta.network <= length && is_inside(meta, length));
+  const Tunnel tunnel = read_inner(data, length, meta, inner);
+  REQUIRE((tunnel != Tunnel::none || inner.family == 0) && is_inside(inner, meta.family == 0 ? length : meta.end));
+  return meta;
 }
 
 // The frame as the other end would answer: addresses exchanged, and the ports where a transport header would be.
@@ -52,9 +55,10 @@ Frame reversed(const Frame& frame, const FrameView& view) {
   const std::size_t size = ip[0] >> 4 == 4 ? 4 : 16;
   std::uint8_t* source = ip + (size == 4 ? 12 : 8);
   std::swap_ranges(source, source + size, source + size);
-  const std::uint32_t l4 = transport_at(ip, view);
-  if (l4 + 4 <= view.l3_length) {
-    std::swap_ranges(ip + l4, ip + l4 + 2, ip + l4 + 2);
+  const Metadata meta = metadata_of(frame.data(), static_cast<std::uint32_t>(frame.size()));
+  if (meta.has_ports && !meta.fragment()) {
+    std::uint8_t* const ports = back.data() + meta.transport;
+    std::swap_ranges(ports, ports + 2, ports + 2);
   }
   return back;
 }
@@ -93,16 +97,15 @@ void check_answer(Frame frame) {
   if (!may_answer_with_icmp_error(frame.data(), length)) {
     return;
   }
-  const bool v6 = frame[12] == 0x86;
+  const bool v6 = metadata_of(frame.data(), length).family == 6;
   const IpAddress source = IpAddress::parse(v6 ? "2001:db8::1" : "192.0.2.1").value();
   const std::uint8_t own_mac[6] = {2};
   for (const IcmpErrorKind kind : {IcmpErrorKind::time_exceeded, IcmpErrorKind::too_big}) {
     Frame error = frame;
     error.resize(std::max<std::size_t>(2048, frame.size()));
-    error.resize(make_icmp_error(error.data(), 2048, {kind, 1400, source, own_mac}));
-    FrameView view{};
-    REQUIRE(parse_frame(error.data(), static_cast<std::uint32_t>(error.size()), view) == no_reason);
-    REQUIRE(view.l3_length == error.size() - sizeof(EthernetHeader) && view.l3_length <= (v6 ? 1280 : 576));
+    error.resize(make_icmp_error(error.data(), length, 2048, {kind, 1400, source, own_mac}));
+    const Metadata made = metadata_of(error.data(), static_cast<std::uint32_t>(error.size()));
+    REQUIRE(made.is_datagram() && made.end == error.size() && made.ip_length <= (v6 ? 1280U : 576U));
     REQUIRE(!may_answer_with_icmp_error(error.data(), static_cast<std::uint32_t>(error.size())));
   }
 }
@@ -141,6 +144,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   FrameView view{};
   FrameView slow{};
   const Reason reason = parse_frame(data, length, view);
+  (void)metadata_of(data, length);
   check_facts({reinterpret_cast<const char*>(data), size});
   check_answer(Frame(data, data + size));
   REQUIRE(reason < reason_count());

@@ -18,21 +18,21 @@ bool answer_with_icmp(engine::Batch& batch, std::uint32_t i, const match::Packet
   if (!packet::may_answer_with_icmp_error(frame, batch.length[i]) || !out.may_answer()) return false;
   std::uint8_t own_mac[6];
   std::copy_n(frame, 6, own_mac);
-  const std::uint32_t length = packet::make_icmp_error(
-      frame, engine::room_from(batch, i), {packet::IcmpErrorKind::prohibited, 0, facts.destination, own_mac});
+  const std::uint32_t length =
+      packet::make_icmp_error(frame, batch.length[i], engine::room_from(batch, i),
+                              {packet::IcmpErrorKind::prohibited, 0, facts.destination, own_mac});
   if (length != 0) engine::set_length(batch, i, length);
   return length != 0;
 }
 
 // In a frame of its own, for the other end's RST takes the place of the one that came. False: no answer is to be sent
 // any more now, there is no room for one, or it is nothing that an RST answers.
-bool reset_sender_besides(const engine::Batch& batch, std::uint32_t i, std::uint32_t l3, packet::Reason reason,
-                          engine::Emitter& out) {
+bool reset_sender_besides(const engine::Batch& batch, std::uint32_t i, packet::Reason reason, engine::Emitter& out) {
   if (!out.may_answer()) return false;
   rte_mbuf* const made = rte_pktmbuf_copy(batch.mbuf[i], batch.mbuf[i]->pool, 0, UINT32_MAX);
   if (made == nullptr) return false;
   const std::uint32_t length =
-      packet::make_tcp_reset(rte_pktmbuf_mtod(made, std::uint8_t*), batch.length[i], l3, packet::ResetTo::sender);
+      packet::make_tcp_reset(rte_pktmbuf_mtod(made, std::uint8_t*), batch.length[i], packet::ResetTo::sender);
   if (length == 0) {
     rte_pktmbuf_free(made);
     return false;
@@ -59,12 +59,11 @@ bool Inspect::answer(engine::Batch& batch, std::uint32_t i, packet::Reason reaso
     return true;
   }
   if (!out.may_answer()) return false;
-  const auto l3 = static_cast<std::uint32_t>(reinterpret_cast<const std::uint8_t*>(facts.ip_header.data()) - frame);
   const bool both = judgement.tell_source && judgement.tell_destination;
-  const bool sender_told = both && reset_sender_besides(batch, i, l3, reason, out);
+  const bool sender_told = both && reset_sender_besides(batch, i, reason, out);
   const bool onward = judgement.tell_destination;
   const auto to = onward ? packet::ResetTo::receiver : packet::ResetTo::sender;
-  const std::uint32_t length = packet::make_tcp_reset(frame, batch.length[i], l3, to);
+  const std::uint32_t length = packet::make_tcp_reset(frame, batch.length[i], to);
   if (length == 0) return false;
   engine::set_length(batch, i, length);
   if (both && !sender_told) lane.note_untold();

@@ -90,7 +90,7 @@ void Router::answer(engine::Batch& batch, std::uint32_t i, packet::IcmpErrorKind
   const std::uint32_t room = engine::room_from(batch, i);
   const std::uint64_t own_mac = table_->ingress().mac(port);
   const std::uint32_t length =
-      packet::make_icmp_error(frame, std::min(room, ethernet + link_mtu),
+      packet::make_icmp_error(frame, batch.length[i], std::min(room, ethernet + link_mtu),
                               {kind, mtu, *source, reinterpret_cast<const std::uint8_t*>(&own_mac)});
   if (length == 0) {
     return batch.drop(i, reason);

@@ -18,7 +18,7 @@ std::uint64_t hash_of(const std::uint8_t* frame, const packet::VxlanView& outer)
     id = packet::header_at<packet::Ipv4Header>(frame, sizeof(packet::EthernetHeader)).id;
     std::memcpy(source, outer.source, 4);
   } else {
-    id = packet::header_at<packet::Ipv6Fragment>(frame, outer.udp - sizeof(packet::Ipv6Fragment)).id;
+    id = packet::header_at<packet::Ipv6Fragment>(frame, outer.fragment_header).id;
     std::memcpy(source, outer.source, sizeof source);
   }
   std::uint64_t to = 0;
