@@ -95,18 +95,9 @@ bool Fragments::read(std::string_view frame, const packet::HeaderFacts& facts, A
     // A jumbogram's fragment (RFC 2675 section 3).
     if (packet::header_at<packet::Ipv6Header>(reinterpret_cast<const std::uint8_t*>(ip), 0).payload_length == 0)
       return false;
-    std::size_t names_next = offsetof(packet::Ipv6Header, next_header);
-    std::size_t at = fixed6;
-    while (static_cast<std::uint8_t>(ip[names_next]) != packet::protocol_fragment) {
-      names_next = at;
-      at += (std::size_t{static_cast<std::uint8_t>(ip[at + 1])} + 1) * 8;
-      if (at + fragment_header > facts.ip_length) return false;
-    }
-    const auto& header = packet::header_at<packet::Ipv6Fragment>(reinterpret_cast<const std::uint8_t*>(ip), at);
-    const std::uint16_t place = be16(header.offset_more);
-    if (place >> 3 != facts.fragment_offset || (place & 1) != facts.fragment_bits) return false;  // there is another
-    arrived.names_next = arrived.link + names_next;
-    arrived.next = header.next_header;
+    const std::size_t at = facts.fragment_header;
+    arrived.names_next = arrived.link + facts.fragment_named_at;
+    arrived.next = facts.fragment_protocol;
     arrived.unfragmented = static_cast<std::uint32_t>(at - fixed6);
     arrived.header = frame.substr(0, arrived.link + at);
     data_at = at + fragment_header;

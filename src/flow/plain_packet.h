@@ -1,5 +1,5 @@
-// A frame as most are, read for the flow table in one go: untagged Ethernet II, IPv4 without options or IPv6 without
-// extension headers, whole, no fragment, TCP without SYN or UDP with a whole header.
+// A frame as most are, read for the flow table in one go: one that packet::read_plain() takes, of TCP without SYN or
+// UDP.
 //
 //   Packet packet;
 //   if (!read_plain_packet(frame, packet)) ...   // any other frame: packet/header_facts.h, then read_packet()
@@ -11,12 +11,12 @@
 
 #include <immintrin.h>
 
-#include <algorithm>
 #include <cstring>
 #include <string_view>
 
 #include "flow/packet.h"
 #include "packet/headers.h"
+#include "packet/metadata.h"
 
 namespace sluice::flow {
 namespace detail {
@@ -26,72 +26,38 @@ inline void set_address(std::array<std::uint8_t, 16>& address, __m128i bytes) {
   _mm_storeu_si128(reinterpret_cast<__m128i*>(address.data()), bytes);
 }
 
-inline bool read_plain_tcp(std::string_view segment, Packet& packet) {
-  if (segment.size() < sizeof(packet::TcpHeader)) return false;
-  const auto& tcp = *reinterpret_cast<const packet::TcpHeader*>(segment.data());
-  const std::size_t length = tcp.data_offset / 16 * 4U;
-  if (length < sizeof(packet::TcpHeader) || length > segment.size() || (tcp.flags & tcp_syn) != 0) return false;
-  packet.source_port = packet::be16(tcp.source_port);
-  packet.destination_port = packet::be16(tcp.destination_port);
+}  // namespace detail
+
+// False: it is none such; `packet` is then unspecified.
+[[gnu::always_inline]] inline bool read_plain_packet(std::string_view frame, Packet& packet) {
+  const auto* const bytes = reinterpret_cast<const std::uint8_t*>(frame.data());
+  packet::Metadata meta;
+  if (!packet::read_plain(bytes, static_cast<std::uint32_t>(frame.size()), meta)) return false;
+  if (meta.family == 4) {
+    const auto& ip = packet::header_at<packet::Ipv4Header>(bytes, meta.network);
+    detail::set_address(packet.source, _mm_loadu_si32(&ip.source));
+    detail::set_address(packet.destination, _mm_loadu_si32(&ip.destination));
+  } else {
+    const auto& ip = packet::header_at<packet::Ipv6Header>(bytes, meta.network);
+    detail::set_address(packet.source, _mm_loadu_si128(reinterpret_cast<const __m128i*>(ip.source)));
+    detail::set_address(packet.destination, _mm_loadu_si128(reinterpret_cast<const __m128i*>(ip.destination)));
+  }
+  packet.family = meta.family;
+  packet.protocol = meta.protocol;
+  packet.ip_length = meta.ip_length;
+  packet.fragment = false;
+  packet.source_port = meta.source_port;
+  packet.destination_port = meta.destination_port;
+  packet.tcp_flags = 0;
+  packet.payload = {frame.data() + meta.payload, meta.payload_end - meta.payload};
+  if (meta.protocol != packet::protocol_tcp) return true;
+  const auto& tcp = packet::header_at<packet::TcpHeader>(bytes, meta.transport);
   packet.tcp_flags = tcp.flags;
   packet.window_scale = 0xff;
   packet.window = packet::be16(tcp.window);
   packet.sequence = packet::be32(tcp.sequence);
   packet.acknowledgment = packet::be32(tcp.acknowledgment);
-  packet.payload = {segment.data() + length, segment.size() - length};
-  return true;
-}
-
-inline bool read_plain_udp(std::string_view datagram, Packet& packet) {
-  if (datagram.size() < sizeof(packet::UdpHeader)) return false;
-  const auto& udp = *reinterpret_cast<const packet::UdpHeader*>(datagram.data());
-  const std::size_t said = packet::be16(udp.length);
-  if (said < sizeof(packet::UdpHeader)) return false;  // 0 means something over IPv6
-  packet.source_port = packet::be16(udp.source_port);
-  packet.destination_port = packet::be16(udp.destination_port);
-  packet.tcp_flags = 0;
-  packet.payload = {datagram.data() + sizeof(packet::UdpHeader),
-                    std::min(said, datagram.size()) - sizeof(packet::UdpHeader)};
-  return true;
-}
-
-}  // namespace detail
-
-// False: it is none such; `packet` is then unspecified.
-[[gnu::always_inline]] inline bool read_plain_packet(std::string_view frame, Packet& packet) {
-  constexpr std::size_t ethernet = sizeof(packet::EthernetHeader);
-  if (frame.size() < ethernet + sizeof(packet::Ipv4Header)) return false;
-  const std::uint16_t type = reinterpret_cast<const packet::EthernetHeader*>(frame.data())->ethertype;
-  const char* const bytes = frame.data() + ethernet;
-  const std::size_t there = frame.size() - ethernet;
-  std::size_t header = sizeof(packet::Ipv4Header), length = 0;
-  if (type == packet::be16(packet::ethertype_ipv4)) {
-    const auto& ip = *reinterpret_cast<const packet::Ipv4Header*>(bytes);
-    length = packet::be16(ip.total_length);
-    constexpr std::uint16_t pieces = packet::be16(packet::ipv4_more_fragments | packet::ipv4_fragment_offset);
-    if (ip.version_ihl != 0x45 || (ip.fragment & pieces) != 0) return false;
-    packet.family = 4;
-    packet.protocol = ip.protocol;
-    detail::set_address(packet.source, _mm_loadu_si32(&ip.source));
-    detail::set_address(packet.destination, _mm_loadu_si32(&ip.destination));
-  } else if (type == packet::be16(packet::ethertype_ipv6) && there >= sizeof(packet::Ipv6Header)) {
-    const auto& ip = *reinterpret_cast<const packet::Ipv6Header*>(bytes);
-    header = sizeof(packet::Ipv6Header);
-    length = header + packet::be16(ip.payload_length);
-    if (static_cast<std::uint8_t>(bytes[0]) >> 4 != 6) return false;
-    packet.family = 6;
-    packet.protocol = ip.next_header;
-    detail::set_address(packet.source, _mm_loadu_si128(reinterpret_cast<const __m128i*>(ip.source)));
-    detail::set_address(packet.destination, _mm_loadu_si128(reinterpret_cast<const __m128i*>(ip.destination)));
-  } else {
-    return false;
-  }
-  if (length > there || length < header) return false;
-  packet.ip_length = static_cast<std::uint32_t>(length);
-  packet.fragment = false;
-  const std::string_view rest(bytes + header, length - header);
-  if (packet.protocol == packet::protocol_udp) return detail::read_plain_udp(rest, packet);
-  return packet.protocol == packet::protocol_tcp && detail::read_plain_tcp(rest, packet);
+  return (tcp.flags & tcp_syn) == 0;
 }
 
 // Of a frame that read_plain_packet() takes: its Packet::source_port. Of others anything.
