@@ -12,6 +12,7 @@
 
 #include "base/file.h"
 #include "packet/headers.h"
+#include "packet/metadata.h"
 
 namespace sluice::function {
 namespace {
@@ -31,11 +32,12 @@ std::uint16_t be16_at(std::string_view bytes, std::size_t at) {
 }
 
 void take_tags(AlertRecord& record, std::string_view frame) {
-  record.vlans = 0;
-  std::size_t type_at = offsetof(packet::EthernetHeader, ethertype);
-  while (record.vlans < record.vlan.size() && packet::is_vlan_tag(be16_at(frame, type_at))) {
-    record.vlan[record.vlans++] = be16_at(frame, type_at + sizeof(std::uint16_t)) & 0x0fff;
-    type_at += sizeof(packet::VlanHeader);
+  packet::Metadata meta;
+  packet::read_metadata(reinterpret_cast<const std::uint8_t*>(frame.data()), static_cast<std::uint32_t>(frame.size()),
+                        packet::Depth::link, meta);
+  record.vlans = static_cast<std::uint8_t>(std::min<std::size_t>(meta.tags, record.vlan.size()));
+  for (std::size_t i = 0; i < record.vlans; ++i) {
+    record.vlan[i] = be16_at(frame, sizeof(packet::EthernetHeader) + i * sizeof(packet::VlanHeader)) & 0x0fff;
   }
 }
 

@@ -1,8 +1,6 @@
 #include "function/srtp/clear_media.h"
 
-#include <string_view>
-
-#include "packet/header_facts.h"
+#include "packet/metadata.h"
 
 namespace sluice::function {
 namespace {
@@ -17,9 +15,9 @@ bool is_version_2(std::uint8_t first) {
 
 // Behind tags, options and extension headers.
 [[gnu::cold, gnu::noinline]] bool odd_begins_so(const std::uint8_t* frame, std::uint32_t length) {
-  packet::HeaderFacts facts;
-  packet::read_headers({reinterpret_cast<const char*>(frame), length}, facts);
-  return facts.has_ports && !facts.payload.empty() && is_version_2(static_cast<std::uint8_t>(facts.payload[0]));
+  packet::Metadata meta;
+  packet::read_metadata(frame, length, packet::Depth::transport, meta);
+  return meta.has_header && meta.payload < meta.payload_end && is_version_2(frame[meta.payload]);
 }
 
 }  // namespace

@@ -8,7 +8,7 @@
 // a resolver's high ports. SRTP looks like RTP.
 //
 // Nothing at or behind frame + length is read. Thread-safety: any thread. Cost: of a plain frame one load from its
-// first or second line; of an odd one what packet::read_headers() takes.
+// first or second line; of an odd one what packet::read_metadata() takes.
 #pragma once
 
 #include <cstdint>

@@ -2,9 +2,9 @@
 
 #include <cstring>
 
-#include "function/acl/frame_key.h"
 #include "packet/checksum.h"
 #include "packet/flow_hash.h"
+#include "packet/metadata.h"
 
 namespace sluice::function {
 namespace {
@@ -14,54 +14,39 @@ using packet::be16;
 constexpr std::uint32_t l3 = sizeof(packet::EthernetHeader);
 constexpr std::uint32_t udp4 = l3 + sizeof(packet::Ipv4Header);
 constexpr std::uint32_t udp6 = l3 + sizeof(packet::Ipv6Header);
-constexpr std::uint8_t version4_plain = 0x45;
 
-// `end`: of the IP packet in the frame.
-void read_udp(const std::uint8_t* frame, std::uint32_t length, std::uint32_t at, std::uint32_t end, MediaFrame& media) {
-  if (length < at + sizeof(packet::UdpHeader)) {
-    media.kind = MediaFrameKind::other;  // it has no ports
-    return;
-  }
-  const auto& udp = packet::header_at<packet::UdpHeader>(frame, at);
-  media.udp_offset = static_cast<std::uint16_t>(at);
+void take_addresses(const std::uint8_t* frame, const packet::Metadata& meta, MediaKey& key) {
+  const std::size_t size = meta.family == 4 ? 4 : 16;
+  key = {};
+  key.family = meta.family;
+  std::memcpy(key.source, meta.source(frame), size);
+  std::memcpy(key.destination, meta.destination(frame), size);
+}
+
+// UDP over plain IP.
+void take_plain(const std::uint8_t* frame, std::uint32_t length, const packet::Metadata& meta, MediaFrame& media) {
+  if (length < meta.transport + sizeof(packet::UdpHeader)) return;  // it has no ports
+  const auto& udp = packet::header_at<packet::UdpHeader>(frame, meta.transport);
+  take_addresses(frame, meta, media.key);
+  media.udp_offset = static_cast<std::uint16_t>(meta.transport);
   media.key.source_port = udp.source_port;
   media.key.destination_port = udp.destination_port;
   const std::uint32_t udp_length = be16(udp.length);
-  const bool agrees = end <= length && udp_length >= sizeof udp && at + udp_length == end;
+  const bool agrees = meta.whole && udp_length >= sizeof udp && meta.transport + udp_length == meta.end;
   media.kind = agrees ? MediaFrameKind::plain : MediaFrameKind::bad;
 }
 
-void set_addresses(MediaKey& key, std::uint32_t family, const void* source, const void* destination) {
-  const std::size_t size = family == 4 ? 4 : 16;
-  key = {};
-  key.family = family;
-  std::memcpy(key.source, source, size);
-  std::memcpy(key.destination, destination, size);
-}
-
-template <typename Key>
-void take_odd(const Key& from, std::uint32_t family, MediaFrame& media) {
-  if (from.protocol != packet::protocol_udp) return;
-  set_addresses(media.key, family, from.source, from.destination);
-  std::memcpy(&media.key.source_port, from.source_port, sizeof media.key.source_port);
-  std::memcpy(&media.key.destination_port, from.destination_port, sizeof media.key.destination_port);
-  media.kind = MediaFrameKind::odd;
-}
-
 [[gnu::cold, gnu::noinline]] void read_odd(const std::uint8_t* frame, std::uint32_t length, MediaFrame& media) {
-  lookup::acl::Key4 key4;
-  lookup::acl::Key6 key6;
-  switch (make_key(frame, length, key4, key6)) {
-    case KeyKind::ipv4:
-      take_odd(key4, 4, media);
-      break;
-    case KeyKind::ipv6:
-      take_odd(key6, 6, media);
-      break;
-    case KeyKind::not_ip:
-    case KeyKind::malformed:
-      break;
-  }
+  packet::Metadata meta;
+  packet::read_metadata(frame, length, packet::Depth::transport, meta);
+  if (meta.family == 0 || meta.protocol != packet::protocol_udp) return;
+  const bool plain_ip = meta.transport == (meta.family == 4 ? udp4 : udp6) && !meta.fragment();
+  if (plain_ip) return take_plain(frame, length, meta, media);
+  if (!meta.is_whole_packet() || (!meta.later && !meta.has_ports)) return;
+  take_addresses(frame, meta, media.key);
+  media.key.source_port = be16(meta.source_port);
+  media.key.destination_port = be16(meta.destination_port);
+  media.kind = MediaFrameKind::odd;
 }
 
 }  // namespace
@@ -75,35 +60,10 @@ std::uint64_t hash_of(const MediaKey& key) {
 
 void read_media_frame(const std::uint8_t* frame, std::uint32_t length, MediaFrame& media) {
   media.kind = MediaFrameKind::other;
-  if (length < udp4) return;
-  switch (be16(packet::header_at<packet::EthernetHeader>(frame, 0).ethertype)) {
-    case packet::ethertype_ipv4: {
-      const auto& ip = packet::header_at<packet::Ipv4Header>(frame, l3);
-      if (ip.protocol != packet::protocol_udp) return;
-      const std::uint16_t cut = ip.fragment & be16(packet::ipv4_more_fragments | packet::ipv4_fragment_offset);
-      if (ip.version_ihl != version4_plain || cut != 0) [[unlikely]] {
-        return read_odd(frame, length, media);
-      }
-      set_addresses(media.key, 4, &ip.source, &ip.destination);
-      return read_udp(frame, length, udp4, l3 + be16(ip.total_length), media);
-    }
-    case packet::ethertype_ipv6: {
-      if (length < udp6) return;
-      const auto& ip = packet::header_at<packet::Ipv6Header>(frame, l3);
-      if (ip.next_header != packet::protocol_udp) {
-        return packet::is_ipv6_extension(ip.next_header) ? read_odd(frame, length, media) : void();
-      }
-      if (frame[l3] >> 4 != 6) return;
-      set_addresses(media.key, 6, ip.source, ip.destination);
-      return read_udp(frame, length, udp6, udp6 + be16(ip.payload_length), media);
-    }
-    case packet::ethertype_vlan:
-    case packet::ethertype_qinq:
-    case packet::ethertype_old_qinq:
-      return read_odd(frame, length, media);
-    default:
-      return;
-  }
+  packet::Metadata meta;
+  if (!packet::read_plain(frame, length, meta)) [[unlikely]]
+    return read_odd(frame, length, media);
+  if (meta.protocol == packet::protocol_udp) take_plain(frame, length, meta, media);
 }
 
 std::uint32_t udp_payload_length(const std::uint8_t* frame, const MediaFrame& media) {

@@ -1,10 +1,9 @@
 // Which frames are of RTSP connections that the proxy terminates: TCP to a server of [srtp.rtsp] at one of its ports,
 // or from one. Of the explicit mode's servers (at any of their ports and `ports`) what comes from them is, for the
 // proxy's own connections are among it, and what goes to them is not: there somebody opens a server past the proxy.
-// With `unprotected = "pass"` these are nothing of the kind. Ethernet with IPv4, or with IPv6 without extension
-// headers.
+// With `unprotected = "pass"` these are nothing of the kind.
 //
-// Thread-safety: any thread. Cost, estimated: of a frame that is not TCP 1 ns, of TCP with other ports 2.
+// Thread-safety: any thread. Cost: that of packet/metadata.h, and of TCP a look into some prefixes.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +11,7 @@
 
 #include "function/srtp/rtsp_options.h"
 #include "function/srtp/server_media.h"
+#include "packet/metadata.h"
 
 namespace sluice::function {
 
@@ -28,12 +28,14 @@ class RtspFlows {
   explicit RtspFlows(const RtspOptions& options);
 
   bool empty() const { return servers_.empty() && upstream_.empty(); }
-  // Nothing at or behind frame + length is read.
+  // Without VLAN tags; others are none. Nothing at or behind frame + length is read.
   RtspFrame look_at(const std::uint8_t* frame, std::uint32_t length) const;
+  // `meta`: of this frame, to the depth `transport`. With any tags.
+  RtspFrame look_at(const std::uint8_t* frame, const packet::Metadata& meta) const;
 
  private:
-  struct Ends;
-  RtspFrame look_closer(const Ends& ends) const;
+  RtspFrame look_closer(const packet::Metadata& meta, const std::uint8_t* source,
+                        const std::uint8_t* destination) const;
 
   ServerPrefixes servers_, upstream_;
   std::vector<std::uint16_t> ports_, upstream_ports_;

@@ -43,6 +43,17 @@ TEST(RtspFlows, by_server_and_port) {
       {"another port, IPv6", six(client6, server6).tcp(40000, 80).build(), RtspFrame::none},
       {"no server, IPv6", six(client6, "2001:db8:3::7").tcp(40000, 554).build(), RtspFrame::none},
       {"UDP, IPv6", six(client6, server6).udp(40000, 554).build(), RtspFrame::none},
+      {"behind options", four(client, server).options({1, 1, 1, 1}).tcp(40000, 554).build(), RtspFrame::rtsp},
+      {"behind an extension header", six(client6, server6).extension(60, {1}).tcp(40000, 554).build(), RtspFrame::rtsp},
+      {"behind two", six(server6, client6).extension(0, {1}).extension(60, {1}).tcp(554, 9).build(), RtspFrame::rtsp},
+      {"an atomic fragment", six(client6, server6).fragment(0, false).tcp(40000, 554).build(), RtspFrame::rtsp},
+      {"a first fragment, IPv6", six(client6, server6).fragment(0, true).tcp(9, 554).build(), RtspFrame::fragment},
+      {"a later one", six(client6, server6).fragment(64, false).tcp(9, 554).payload(8).build(), RtspFrame::fragment},
+      {"behind an extension header, a fragment",
+       six(client6, server6).extension(60, {1}).fragment(64, false).tcp(9, 554).payload(8).build(),
+       RtspFrame::fragment},
+      {"a fragment of UDP, IPv6", six(client6, server6).fragment(64, false).udp(9, 554).build(), RtspFrame::none},
+      {"in a VLAN", four(client, server).vlan(7).tcp(40000, 554).build(), RtspFrame::none},
       {"ARP", PacketBuilder().arp_request(client, server).build(), RtspFrame::none},
   };
   for (const auto& [name, frame, expected] : cases) {

@@ -4,7 +4,7 @@
 // its sockets send with the TTL or hop limit 255, and what is forwarded has one less at most, whatever it came with.
 //
 // What else the kernel says for these sockets (ACKs of a connection in TIME_WAIT, resets) has the host's usual TTL; it
-// passes, as it carries nothing and opens no connection. Up to most_vlan_tags are looked behind.
+// passes, as it carries nothing and opens no connection.
 // To a server of the explicit mode the host may open connections of its own: clients' frames to one never reach it.
 //
 // Thread-safety: any thread. Cost: some ns for a frame of the host path.
