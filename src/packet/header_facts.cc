@@ -103,10 +103,7 @@ void take_ipv6(const std::uint8_t* header, const Metadata& meta, HeaderFacts& fa
   if (meta.fragment()) facts.fragment_protocol = meta.fragment_protocol;
 }
 
-}  // namespace
-
-void take_facts(std::string_view frame, const Metadata& meta, HeaderFacts& facts) {
-  if (meta.family == 0) return;
+[[gnu::always_inline]] inline void take(Frame frame, const Metadata& meta, HeaderFacts& facts) {
   facts.family = meta.family;
   // Of a fragment only the first of its datagram has all extension headers.
   facts.whole = meta.whole && (!meta.chain_cut || meta.fragment());
@@ -119,9 +116,19 @@ void take_facts(std::string_view frame, const Metadata& meta, HeaderFacts& facts
   take_transport(frame, meta, facts);
 }
 
+}  // namespace
+
+void take_facts(std::string_view frame, const Metadata& meta, HeaderFacts& facts) {
+  if (meta.family != 0) take(frame, meta, facts);
+}
+
 void read_headers(std::string_view frame, HeaderFacts& facts) {
+  Metadata plain;
+  const auto length = static_cast<std::uint32_t>(frame.size());
+  if (read_plain(bytes_of(frame), length, plain)) [[likely]]
+    return take(frame, plain, facts);
   Metadata meta;
-  read_metadata(bytes_of(frame), static_cast<std::uint32_t>(frame.size()), Depth::transport, meta);
+  read_frame_metadata(bytes_of(frame), 0, length, Depth::transport, meta);
   take_facts(frame, meta, facts);
 }
 

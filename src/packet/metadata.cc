@@ -150,6 +150,7 @@ void read_frame_metadata(const std::uint8_t* frame, std::uint32_t at, std::uint3
     meta.network += sizeof(VlanHeader);
     ++meta.tags;
   }
+  if (depth == Depth::transport && detail::read_plain_ip(frame, meta.type, meta.network, end, meta)) return;
   read_behind_link(frame, end, depth, meta);
 }
 

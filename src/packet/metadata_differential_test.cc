@@ -1,4 +1,4 @@
-// The parser of metadata, with and without its fast case, against a second one that is slow and plain, which takes a
+// The parser of metadata, of frames and of frames in others, against a second one that is slow and plain, which takes a
 // frame's headers off one by one.
 #include <gtest/gtest.h>
 

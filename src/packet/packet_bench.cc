@@ -67,7 +67,7 @@ void BM_read_metadata(benchmark::State& state) {
 }
 BENCHMARK(BM_read_metadata)->ArgName("traffic")->Arg(ipv4)->Arg(ipv6)->Arg(mixed);
 
-// Without the fast case.
+// As of a frame with tags, or in a tunnel.
 void BM_read_frame_metadata(benchmark::State& state) {
   const auto traffic = frames(static_cast<int>(state.range(0)));
   for (auto _ : state) {
