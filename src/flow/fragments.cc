@@ -95,6 +95,7 @@ bool Fragments::read(std::string_view frame, const packet::HeaderFacts& facts, A
     // A jumbogram's fragment (RFC 2675 section 3).
     if (packet::header_at<packet::Ipv6Header>(reinterpret_cast<const std::uint8_t*>(ip), 0).payload_length == 0)
       return false;
+    if (facts.behind_atomic) return false;
     const std::size_t at = facts.fragment_header;
     arrived.names_next = arrived.link + facts.fragment_named_at;
     arrived.next = facts.fragment_protocol;

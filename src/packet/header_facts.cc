@@ -97,6 +97,7 @@ void take_ipv6(const std::uint8_t* header, const Metadata& meta, HeaderFacts& fa
   facts.tos = static_cast<std::uint8_t>(header[0] << 4 | header[1] >> 4);
   if (meta.fragment_header == 0) return;
   facts.fragment_bits = meta.more_fragments ? 1 : 0;
+  facts.behind_atomic = meta.behind_atomic;
   facts.fragment_header = meta.fragment_header - meta.network;
   facts.fragment_named_at = meta.fragment_named_at - meta.network;
   facts.ip_id = be32(header_at<Ipv6Fragment>(header, meta.fragment_header - meta.network).id);

@@ -40,6 +40,7 @@ struct HeaderFacts {
   std::uint8_t tos = 0;
   std::uint8_t fragment_bits = 0;      // 4 = reserved, 2 = don't fragment, 1 = more fragments
   std::uint16_t fragment_offset = 0;   // in units of eight bytes
+  bool behind_atomic = false;          // Metadata::behind_atomic
   std::uint8_t fragment_protocol = 0;  // of an IPv6 fragment, first or later: what its fragment header names
   bool has_ports = false;              // facts_have_ports(), and the header is whole
   bool has_tcp = false;

@@ -39,16 +39,20 @@ constexpr bool is_vlan_tag(std::uint16_t ethertype) {
 // IANA protocol numbers; in IPv6 some of them are extension headers.
 inline constexpr std::uint8_t protocol_hop_by_hop = 0;
 inline constexpr std::uint8_t protocol_icmp = 1;
+inline constexpr std::uint8_t protocol_ipv4 = 4;  // in IP
 inline constexpr std::uint8_t protocol_tcp = 6;
 inline constexpr std::uint8_t protocol_udp = 17;
 inline constexpr std::uint8_t protocol_dccp = 33;
+inline constexpr std::uint8_t protocol_ipv6 = 41;  // in IP
 inline constexpr std::uint8_t protocol_routing = 43;
 inline constexpr std::uint8_t protocol_fragment = 44;
+inline constexpr std::uint8_t protocol_gre = 47;
 inline constexpr std::uint8_t protocol_icmpv6 = 58;
 inline constexpr std::uint8_t protocol_no_next = 59;
 inline constexpr std::uint8_t protocol_destination_options = 60;
 inline constexpr std::uint8_t protocol_sctp = 132;
 inline constexpr std::uint8_t protocol_udp_lite = 136;
+inline constexpr std::uint8_t protocol_mpls = 137;  // in IP
 
 // Extension headers that those who receive a packet skip: all but AH's, which is a protocol here.
 constexpr bool is_ipv6_extension(std::uint8_t next_header) {

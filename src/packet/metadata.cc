@@ -120,6 +120,7 @@ void walk_extensions(const std::uint8_t* frame, Metadata& meta) {
       const std::uint16_t offset = place >> 3;
       meta.transport += sizeof(Ipv6Fragment);
       if (!meta.fragment()) {
+        meta.behind_atomic = meta.fragment_header != 0 && (offset != 0 || (place & 1) != 0);
         meta.fragment_header = at;
         meta.fragment_named_at = named_at;
         meta.fragment_protocol = meta.protocol;

@@ -60,6 +60,7 @@ struct Metadata {
   bool chain_cut = false;              // it ends within its extension headers
   bool routed = false;                 // an IPv6 routing header is there: the last destination is in that
   bool more_fragments = false;
+  bool behind_atomic = false;    // a fragment whose header comes behind an atomic one's: Linux refuses it
   bool later = false;            // a fragment that is not the first: no transport header
   bool hides_transport = false;  // a later fragment over the flags of TCP's header (RFC 1858, RFC 3128)
   bool has_ports = false;        // has_ports(protocol), and they are there
@@ -113,6 +114,19 @@ enum class Tunnel : std::uint8_t {
 // through. none: no tunnel, or nothing in it that is Ethernet or IP; `inner` is then as made. A tunnel over UDP is
 // known by its destination port. `inner` must be as made. `length`: of the frame.
 Tunnel read_inner(const std::uint8_t* frame, std::uint32_t length, const Metadata& outer, Metadata& inner);
+
+// UDP's destination ports of tunnels.
+inline constexpr std::uint16_t port_vxlan = 4789, port_vxlan_gpe = 4790, port_geneve = 6081, port_gtp_u = 2152,
+                               port_mpls = 6635;
+// Whether read_inner() may find a packet in an IP packet of this protocol and, of UDP, this destination port.
+constexpr bool may_be_tunnel(std::uint8_t protocol, std::uint16_t destination_port) {
+  if (protocol == protocol_udp) {
+    return destination_port == port_vxlan || destination_port == port_vxlan_gpe || destination_port == port_geneve ||
+           destination_port == port_gtp_u || destination_port == port_mpls;
+  }
+  return protocol == protocol_ipv4 || protocol == protocol_ipv6 || protocol == protocol_gre ||
+         protocol == protocol_mpls;
+}
 
 namespace detail {
 

@@ -96,6 +96,7 @@ class Reference {
     const std::uint16_t offset = half(at + 2) / 8;
     const bool more = byte(at + 3) % 2 == 1;
     if (m.fragment_offset == 0 && !m.more_fragments) {
+      m.behind_atomic = m.fragment_header != 0 && (offset != 0 || more);
       m.fragment_header = at;
       m.fragment_named_at = named_at;
       m.fragment_protocol = byte(at);

@@ -9,10 +9,8 @@ namespace {
 // What lies at a place behind a tunnel's header.
 enum class Inside : std::uint8_t { nothing, ethernet, ip, mpls, nsh, ppp };
 
-constexpr std::uint8_t protocol_ipv4 = 4, protocol_ipv6 = 41, protocol_gre = 47, protocol_mpls = 137;
 constexpr std::uint16_t ethertype_bridged = 0x6558, ethertype_mpls = 0x8847, ethertype_mpls_multicast = 0x8848,
                         ethertype_pppoe = 0x8864, ethertype_ppp = 0x880b, ethertype_nsh = 0x894f;
-constexpr std::uint16_t udp_vxlan = 4789, udp_vxlan_gpe = 4790, udp_geneve = 6081, udp_gtp_u = 2152, udp_mpls = 6635;
 
 // The bytes of a tunnel that are left, and what they are.
 struct Rest {
@@ -160,15 +158,15 @@ Tunnel over_udp(const Metadata& outer, Rest& rest) {
   rest.end = outer.payload_end;
   const auto when = [](bool is, Tunnel tunnel) { return is ? tunnel : Tunnel::none; };
   switch (outer.destination_port) {
-    case udp_vxlan:
+    case port_vxlan:
       return when(go_behind_vxlan(rest, false), Tunnel::vxlan);
-    case udp_vxlan_gpe:
+    case port_vxlan_gpe:
       return when(go_behind_vxlan(rest, true), Tunnel::vxlan);
-    case udp_geneve:
+    case port_geneve:
       return when(go_behind_geneve(rest), Tunnel::geneve);
-    case udp_gtp_u:
+    case port_gtp_u:
       return when(go_behind_gtp(rest), Tunnel::gtp_u);
-    case udp_mpls:
+    case port_mpls:
       return when(go_behind_mpls(rest), Tunnel::mpls);
     default:
       return Tunnel::none;

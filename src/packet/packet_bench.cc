@@ -1,6 +1,7 @@
 // What the packet path pays for each 64-byte frame: parse, headers, hash, TTL; frames in the first two levels of cache.
 #include <benchmark/benchmark.h>
 
+#include <cstring>
 #include <random>
 #include <vector>
 
@@ -80,6 +81,45 @@ void BM_read_frame_metadata(benchmark::State& state) {
   finish(state, traffic.size());
 }
 BENCHMARK(BM_read_frame_metadata)->ArgName("traffic")->Arg(ipv4)->Arg(ipv6)->Arg(mixed);
+
+void use(const Bytes& frame, const Metadata& meta) {
+  std::uint32_t word = 0;
+  std::memcpy(&word, meta.source(frame.data()), sizeof word);
+  benchmark::DoNotOptimize(word + meta.source_port + meta.payload_end - meta.payload);
+}
+
+// Two users of a batch's frames, one after the other: each reads the headers anew, or the first keeps what was found
+// for the second.
+template <bool keeps>
+void BM_two_users(benchmark::State& state) {
+  const auto traffic = frames(static_cast<int>(state.range(0)));
+  std::vector<Metadata> kept(traffic.size());
+  const auto read_anew = [&] {
+    for (const Bytes& frame : traffic) {
+      Metadata meta;
+      if (read_plain(frame.data(), static_cast<std::uint32_t>(frame.size()), meta)) use(frame, meta);
+    }
+    benchmark::ClobberMemory();
+  };
+  for (auto _ : state) {
+    if (!keeps) {
+      read_anew();
+      read_anew();
+      continue;
+    }
+    for (std::size_t i = 0; i < traffic.size(); ++i) {
+      kept[i] = {};
+      if (read_plain(traffic[i].data(), static_cast<std::uint32_t>(traffic[i].size()), kept[i])) {
+        use(traffic[i], kept[i]);
+      }
+    }
+    benchmark::ClobberMemory();
+    for (std::size_t i = 0; i < traffic.size(); ++i) use(traffic[i], kept[i]);
+  }
+  finish(state, traffic.size());
+}
+BENCHMARK_TEMPLATE(BM_two_users, false)->ArgName("traffic")->Arg(ipv4)->Arg(ipv6)->Arg(mixed);
+BENCHMARK_TEMPLATE(BM_two_users, true)->ArgName("traffic")->Arg(ipv4)->Arg(ipv6)->Arg(mixed);
 
 void BM_read_headers(benchmark::State& state) {
   const auto traffic = frames(static_cast<int>(state.range(0)));
