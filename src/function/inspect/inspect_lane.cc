@@ -68,6 +68,8 @@ constexpr Row rows[] = {
     {{"inspect_frames", "frames inspected"}, [](const Counted& c) -> std::uint64_t { return c.counted.frames; }},
     {{"inspect_not_ip", "of these, frames that are no IP, which no rule sees"},
      [](const Counted& c) -> std::uint64_t { return c.counted.not_ip; }},
+    {{"inspect_in_tunnels", "packets in tunnels, inspected besides the frames that carry them"},
+     [](const Counted& c) -> std::uint64_t { return c.counted.in_tunnels; }},
     {{"inspect_candidates", "rules whose best pattern was found, or that have none, and that were confirmed or not"},
      [](const Counted& c) -> std::uint64_t { return c.counted.confirmed; }},
     {{"inspect_alerts", "alerts"}, [](const Counted& c) -> std::uint64_t { return c.counted.alerts; }},

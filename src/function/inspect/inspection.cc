@@ -6,11 +6,17 @@
 #include "flow/plain_packet.h"
 
 namespace sluice::function {
+namespace {
+
+constexpr unsigned most_tunnels = 16;  // in each other
+
+}  // namespace
 
 Inspection::Inspection(std::unique_ptr<InspectionSearch> search, const InspectionSettings& settings, AlertSink& sink)
     : env_(std::move(search), settings, sink, conversations_),
       events_(env_),
       fragments_(env_, settings.fragments, events_),
+      tunnels_(env_),
       conversations_(settings.conversations, events_) {}
 
 Inspection::~Inspection() = default;
@@ -34,7 +40,8 @@ FrameBrief Inspection::brief_of(std::string_view frame) const {
     brief.payload = packet.payload;
     brief.klass =
         static_cast<std::uint8_t>(classes.class_of(packet.protocol, packet.source_port, packet.destination_port, true));
-    brief.quiet = !detector.has_candidates_without_keys(plain_facts_of(packet));
+    brief.quiet = !tunnels_.may_hold(packet.protocol, packet.destination_port) &&
+                  !detector.has_candidates_without_keys(plain_facts_of(packet));
     return brief;
   }
   const match::PacketFacts facts = match::facts_of(frame);
@@ -78,6 +85,8 @@ const Judgement& Inspection::inspect_plain(const flow::Packet& packet, std::stri
   FrameContext of(env_, frame, matches, PacketRules::as_flow_says);
   of.context.plain = &packet;
   events_.follow(of.context, packet, hash);
+  if (tunnels_.may_hold(packet.protocol, packet.destination_port)) [[unlikely]]
+    return inspect_in_tunnel(of.context);
   return end_frame(of.context);
 }
 
@@ -85,6 +94,7 @@ const Judgement& Inspection::inspect_full(std::string_view frame, std::uint32_t 
   FrameContext of(env_, frame, matches);
   PacketContext& context = of.context;
   if (context.packet().family == 0) {
+    if (tunnels_.may_hold_without_ip()) return inspect_in_tunnel(context);
     ++env_.counters.not_ip;
     return last_ = of.verdict.judgement;
   }
@@ -96,14 +106,45 @@ const Judgement& Inspection::inspect_full(std::string_view frame, std::uint32_t 
   }
   if (packet.fragment) [[unlikely]]
     return inspect_fragment(context);
+  if (tunnels_.may_hold(context.packet().protocol, context.packet().destination_port)) [[unlikely]]
+    return inspect_in_tunnel(context);
   return end_frame(context);
 }
 
 // Apart: an optional datagram is dear to have on the stack of each frame.
-[[gnu::noinline]] const Judgement& Inspection::inspect_fragment(PacketContext& fragment) {
+[[gnu::noinline]] const Judgement& Inspection::inspect_fragment(PacketContext& fragment, unsigned tunnels) {
   std::optional<PacketContext> datagram;
   fragments_.inspect(fragment, datagram);
-  return end_frame(datagram ? *datagram : fragment);
+  if (tunnels != 0) fragment.verdict.judgement.reject = false;
+  if (!datagram) return end_frame(fragment);
+  const match::PacketFacts& packet = datagram->packet();
+  if (!tunnels_.may_hold(packet.protocol, packet.destination_port)) return end_frame(*datagram);
+  return inspect_in_tunnel(*datagram, tunnels);
+}
+
+// `outer` is in so many tunnels itself. To answer a packet's ends in a tunnel nobody knows the way.
+[[gnu::noinline]] const Judgement& Inspection::inspect_in_tunnel(PacketContext& outer, unsigned tunnels) {
+  const bool is_ip = outer.packet().family != 0;
+  std::optional<PacketContext> inner;
+  if (outer.verdict.judgement.drop || !tunnels_.find(outer, inner)) {
+    if (is_ip) return end_frame(outer);
+    ++env_.counters.not_ip;
+    return last_ = outer.verdict.judgement;
+  }
+  flow::Packet packet;
+  if (flow::read_packet(inner->packet(), packet)) {
+    events_.follow(*inner, packet, conversations_.table().hash(packet));
+  } else {
+    events_.inspect_alone(*inner);
+  }
+  outer.verdict.judgement.reject = false;
+  if (packet.fragment) return inspect_fragment(*inner, tunnels + 1);
+  if (!tunnels_.may_hold(inner->packet().protocol, inner->packet().destination_port)) return end_frame(*inner);
+  if (tunnels + 1 == most_tunnels) {
+    env_.leave(*inner);
+    return end_frame(*inner);
+  }
+  return inspect_in_tunnel(*inner, tunnels + 1);
 }
 
 inline const Judgement& Inspection::end_frame(PacketContext& context) {

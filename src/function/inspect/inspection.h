@@ -13,6 +13,8 @@
 //   - HTTP messages, where a buffer is whole (http_inspector.h).
 //   - A fragment as the packet that it is, and with the one that completes its datagram the datagram, too
 //     (fragment_inspector.h).
+//   - A frame with a tunnel's packet as the packet that it is, and then the packet in the tunnel (tunnel_inspector.h).
+//     The frame is dropped where either is.
 // Each packet comes before the stream's piece that it brings. No rule looks at most packets: of these only the flow is
 // brought up to date (flow update only); all others have a full inspection.
 //
@@ -74,6 +76,7 @@
 #include "function/inspect/inspection_settings.h"
 #include "function/inspect/judgement.h"
 #include "function/inspect/packet_context.h"
+#include "function/inspect/tunnel_inspector.h"
 #include "match/detect/rate_filter.h"
 
 namespace sluice::function {
@@ -174,13 +177,15 @@ class Inspection final {
   const Judgement& inspect_plain(const flow::Packet& packet, std::string_view frame, std::uint32_t hash,
                                  PrefilterMatches matches);
   const Judgement& inspect_full(std::string_view frame, std::uint32_t hash, PrefilterMatches matches);
-  const Judgement& inspect_fragment(PacketContext& fragment);
+  const Judgement& inspect_fragment(PacketContext& fragment, unsigned tunnels = 0);
+  const Judgement& inspect_in_tunnel(PacketContext& outer, unsigned tunnels = 0);
   const Judgement& end_frame(PacketContext& context);
   void report_dropped(PacketContext& context);
 
   InspectionEnvironment env_;
   ConversationInspector events_;
   FragmentInspector fragments_;
+  TunnelInspector tunnels_;
   Judgement last_;
   flow::Conversations conversations_;  // last: its end may still inspect
 };

@@ -12,14 +12,16 @@ struct InspectionSettings {
   flow::ConversationSettings conversations;
   flow::FragmentSettings fragments;
   std::uint32_t budget = 1000;  // candidates for a frame
+  bool tunnels = true;          // packets in tunnels are inspected, too
   bool drop_on_overload = false;
   bool drop_on_http_limit = false;
 };
 
 struct InspectionCounters {
   std::uint64_t frames = 0;
-  std::uint64_t not_ip = 0;     // looked at by nobody
-  std::uint64_t confirmed = 0;  // candidates
+  std::uint64_t not_ip = 0;      // looked at by nobody
+  std::uint64_t in_tunnels = 0;  // packets found in tunnels
+  std::uint64_t confirmed = 0;   // candidates
   std::uint64_t alerts = 0;
   std::uint64_t left = 0;           // candidates that the budget did not reach, or that were given up
   std::uint64_t given_up = 0;       // of these, those whose payload checks took too long (payload_matcher.h)
