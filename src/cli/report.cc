@@ -99,12 +99,21 @@ std::string stats_report(const Snapshot& s) {
     if (device.rescued_frames != 0) out += fmt::format(", {} of them rescued", device.rescued_frames);
     out += "\n";
   }
+  for (const control::JobSnapshot& jobs : s.jobs) {
+    out += fmt::format(
+        "jobs         {}: {} submitted, {} completed ({} late), {} refused ({} full, {} too late), {} failed ({} "
+        "expired), {} in flight; {} by GPUs, {} by cores\n",
+        jobs.kind, jobs.submitted, jobs.completed, jobs.late, jobs.full + jobs.too_late + jobs.refused_stopped,
+        jobs.full, jobs.too_late, jobs.expired + jobs.failed_stopped, jobs.expired, jobs.in_flight, jobs.jobs_gpu,
+        jobs.jobs_cpu);
+  }
   out +=
       fmt::format("routes       {} IPv4, {} IPv6, {} neighbours\n", s.routes.ipv4, s.routes.ipv6, s.routes.neighbours);
   out += s.conserved ? "balance      counters add up: " : "balance      COUNTERS DO NOT ADD UP: ";
   out += "received + injected + emitted + cloned ";
   out += s.conserved ? "= " : "is not ";
-  return out + "transmitted + consumed + punted + dropped + in flight\n";
+  out += "transmitted + consumed + punted + dropped + in flight";
+  return out + (s.jobs.empty() ? "\n" : "; jobs submitted as completed + refused + failed + in flight\n");
 }
 
 std::string link_text(const PortSnapshot& port) {

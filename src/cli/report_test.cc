@@ -68,6 +68,8 @@ TEST(StatsReport, SaysWhatCounts) {
         "12, 1 late, 3 overruns",
         "cpu (8 cores) up: 30 batches, 600 frames, 20 of them rescued",
         "cuda:0 (NVIDIA \"H200\") down",
+        "jobs         crypto: 1000 submitted, 900 completed (7 late), 51 refused (30 full, 20 too late), 7 failed (5 "
+        "expired), 42 in flight; 700 by GPUs, 200 by cores\n",
         "600000 IPv4, 200000 IPv6, 12 neighbours",
         "balance      counters add up: received + injected + emitted + cloned = "}) {
     EXPECT_THAT(report, HasSubstr(part));

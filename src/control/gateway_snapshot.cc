@@ -105,6 +105,25 @@ std::vector<DeviceSnapshot> devices_of(engine::Engine& engine, const engine::Eng
   return devices;
 }
 
+JobSnapshot jobs_of(const engine::JobCounters& counters) {
+  return {std::string(counters.kind),
+          counters.submitted,
+          counters.completed,
+          counters.late,
+          counters.full,
+          counters.too_late,
+          counters.refused_stopped,
+          counters.expired,
+          counters.failed_stopped,
+          counters.in_flight,
+          counters.batches_gpu,
+          counters.jobs_gpu,
+          counters.batches_cpu,
+          counters.jobs_cpu,
+          counters.handed_over,
+          counters.long_launches};
+}
+
 std::uint64_t ns_of(std::uint64_t ticks, const engine::Engine& engine) {
   return static_cast<std::uint64_t>(static_cast<double>(ticks) / engine.tsc_per_ns());
 }
@@ -216,6 +235,7 @@ Snapshot take_snapshot(engine::Engine& engine, const engine::Options& options) {
     snapshot.figures.push_back({std::string(figure.name), std::string(figure.text), figure.value, figure.counts});
   }
   snapshot.devices = devices_of(engine, stats);
+  for (const engine::JobCounters& kind : stats.jobs) snapshot.jobs.push_back(jobs_of(kind));
   snapshot.away.push_back(away_of("lanes", stats.lanes_away, engine.tsc_per_ns()));
   if (engine.gpu() != nullptr) {
     snapshot.away.push_back(away_of("worker", stats.worker_away, engine.tsc_per_ns()));

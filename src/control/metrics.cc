@@ -204,6 +204,38 @@ void port_metrics(Exposition& out, const Snapshot& s) {
   }
 }
 
+void job_metrics(Exposition& out, const Snapshot& s) {
+  const auto labels = [](const JobSnapshot& jobs) { return Labels{{"kind", jobs.kind}}; };
+  by_row(out, "jobs_submitted_total", "counter", "Jobs that functions submitted", s.jobs, &JobSnapshot::submitted,
+         labels);
+  by_row(out, "jobs_late_total", "counter", "Jobs completed after their deadline", s.jobs, &JobSnapshot::late, labels);
+  by_row(out, "jobs_in_flight", "gauge", "Jobs accepted that are not back", s.jobs, &JobSnapshot::in_flight, labels);
+  by_row(out, "jobs_handed_over_total", "counter", "Jobs that a GPU which failed left to the cores", s.jobs,
+         &JobSnapshot::handed_over, labels);
+  by_row(out, "jobs_long_launches_total", "counter", "Launches of jobs that took a GPU longer than their slice", s.jobs,
+         &JobSnapshot::long_launches, labels);
+  if (s.jobs.empty()) return;
+  using Part = std::pair<const char*, std::uint64_t JobSnapshot::*>;
+  const auto parts = [&](std::string_view name, std::string_view help, const char* label,
+                         std::initializer_list<Part> all) {
+    out.family(name, "counter", help);
+    for (const JobSnapshot& jobs : s.jobs) {
+      for (const auto& [value, field] : all) out.sample({{"kind", jobs.kind}, {label, value}}, jobs.*field);
+    }
+  };
+  parts("jobs_ended_total", "What became of jobs; late ones are completed, too", "outcome",
+        {{"completed", &JobSnapshot::completed},
+         {"refused_full", &JobSnapshot::full},
+         {"refused_too_late", &JobSnapshot::too_late},
+         {"refused_stopped", &JobSnapshot::refused_stopped},
+         {"expired", &JobSnapshot::expired},
+         {"stopped", &JobSnapshot::failed_stopped}});
+  parts("jobs_done_total", "Jobs done, by side", "side",
+        {{"cpu", &JobSnapshot::jobs_cpu}, {"gpu", &JobSnapshot::jobs_gpu}});
+  parts("job_batches_total", "Batches of jobs done, by side", "side",
+        {{"cpu", &JobSnapshot::batches_cpu}, {"gpu", &JobSnapshot::batches_gpu}});
+}
+
 void away_metrics(Exposition& out, const Snapshot& s) {
   const auto labels = [](const AwaySnapshot& away) { return Labels{{"thread", away.thread}}; };
   by_row(out, "away_total", "counter",
@@ -306,6 +338,7 @@ std::string metrics_text(const Snapshot& snapshot) {
   port_metrics(out, snapshot);
   away_metrics(out, snapshot);
   device_metrics(out, snapshot);
+  job_metrics(out, snapshot);
   figure_metrics(out, snapshot);
   latency_metrics(out, snapshot.latency);
   return out.take();

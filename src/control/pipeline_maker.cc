@@ -5,6 +5,7 @@
 
 #include "control/chain_hints.h"
 #include "control/config_sections.h"
+#include "engine/jobs.h"
 #include "engine/traits.h"
 #include "port/virtual_device.h"
 
@@ -43,7 +44,9 @@ std::unique_ptr<engine::Pipeline> make_with_mistakes(Config& config, const engin
     if (!rule->check_chain(*pipeline, section, was_right, with)) return nullptr;
   }
   config.engine.passes = pipeline->passes();
-  if (pipeline->passes() > 1 && was_right) check_timing(config.section("engine"), config.engine);
+  config.engine.jobs = pipeline->first<engine::JobUser>() != nullptr;
+  if ((pipeline->passes() > 1 || config.engine.jobs) && was_right)
+    check_timing(config.section("engine"), config.engine);
   return pipeline;
 }
 

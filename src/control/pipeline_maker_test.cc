@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 
 #include <cstdio>
+#include <memory>
+#include <span>
 #include <sstream>
 #include <string>
 #include <string_view>
@@ -12,6 +14,7 @@
 
 #include "control/config.h"
 #include "control/sample_config.h"
+#include "engine/jobs.h"
 
 namespace sluice::control {
 namespace {
@@ -113,6 +116,40 @@ TEST(PipelineMaker, AddsTheFunctionsMistakesToTheFiles) {
   const auto pipeline = make_pipeline(failing, described_ports(failing.engine));
   ASSERT_FALSE(pipeline);
   EXPECT_EQ(pipeline.error().message, "r.toml:2: [probe]: cannot be made with 1 ports");
+}
+
+class Submitter final : public engine::Element, public engine::JobUser {
+ public:
+  void apply(engine::Batch&, engine::Span, engine::Emitter&) override {}
+  void* find_trait(std::string_view name) override { return engine::offer<engine::JobUser>(name, this); }
+  std::vector<engine::JobKindType> job_kinds() const override { return {}; }
+  Expected<void> use_queues(std::span<engine::JobQueue* const>) override { return {}; }
+};
+
+const bool submitter_registered = engine::register_element(
+    {.name = "submitter",
+     .text = "submits jobs",
+     .make = [](Settings&, const engine::PortTable&) -> Expected<std::unique_ptr<engine::Element>> {
+       return std::make_unique<Submitter>();
+     }});
+
+// An engine is made of options that say so, and the bound has the jobs' slice in it.
+TEST(PipelineMaker, OptionsSayWhetherTheChainSubmitsJobs) {
+  EXPECT_TRUE(submitter_registered);
+  for (const bool submits : {true, false}) {
+    const std::string engine = "[engine]\npoll = \"busy\"\ncycle = \"325us\"\nchain = [" +
+                               std::string(submits ? "\"submitter\", " : "") + "\"probe\"]\n";
+    Config config = Config::from_text(engine + good_port, "r.toml");
+    EXPECT_TRUE(config.ok()) << config.mistakes();
+    const auto made = make_checked_pipeline(config, described_ports(config.engine));
+    EXPECT_EQ(config.engine.jobs, submits);
+    EXPECT_EQ(made.has_value(), !submits);
+    if (submits) {
+      EXPECT_TRUE(config.mistakes().starts_with(
+          "r.toml:3: [engine] cycle = \"325us\": the bound of this configuration, (2 + 1 + 3/16)*cycle"))
+          << config.mistakes();
+    }
+  }
 }
 
 // Of any function: nothing here knows the router.

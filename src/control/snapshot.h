@@ -100,6 +100,17 @@ struct AwaySnapshot {
   std::uint64_t times = 0, sum_ns = 0, longest_ns = 0;
 };
 
+// Jobs of a kind that functions of the chain submit (engine/jobs.h).
+struct JobSnapshot {
+  std::string kind;
+  std::uint64_t submitted = 0, completed = 0, late = 0;
+  std::uint64_t full = 0, too_late = 0, refused_stopped = 0;  // refused
+  std::uint64_t expired = 0, failed_stopped = 0;              // failed
+  std::uint64_t in_flight = 0;
+  std::uint64_t batches_gpu = 0, jobs_gpu = 0, batches_cpu = 0, jobs_cpu = 0;
+  std::uint64_t handed_over = 0, long_launches = 0;
+};
+
 struct LatencyBucket {
   std::uint64_t at_most_ns = 0;
   std::uint64_t frames = 0;  // all frames up to at_most_ns, those of lower buckets included
@@ -171,6 +182,7 @@ struct Snapshot {
   std::vector<IcmpErrorSnapshot> icmp_errors;
   std::vector<FigureSnapshot> figures;
   std::vector<DeviceSnapshot> devices;
+  std::vector<JobSnapshot> jobs;
   std::vector<AwaySnapshot> away;
   LatencySnapshot latency;
   RouteCounts routes;

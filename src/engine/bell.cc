@@ -28,6 +28,10 @@ void Bell::wait(std::span<pollfd> others_and_one, std::chrono::nanoseconds timeo
   others_and_one.back() = {fd_, POLLIN, 0};
   const timespec time{timeout.count() / 1'000'000'000, timeout.count() % 1'000'000'000};
   ppoll(others_and_one.data(), others_and_one.size(), &time, nullptr);
+  clear();
+}
+
+void Bell::clear() {
   disarm();
   std::uint64_t rings = 0;
   [[maybe_unused]] const ssize_t got = read(fd_, &rings, sizeof rings);

@@ -39,6 +39,9 @@ class Bell {
   // Until a ring, an event on one of `others` (their last element is scratch for the bell itself), or the time-out.
   // Disarms.
   void wait(std::span<pollfd> others_and_one, std::chrono::nanoseconds timeout);
+  // For who waits by other means instead: readable once it was rung; -1: there is none. Then clear(), which disarms.
+  int fd() const { return fd_; }
+  void clear();
 
  private:
   void wake();

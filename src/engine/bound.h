@@ -20,9 +20,14 @@
 // the device and I until the forwarder has sent it.
 //     T <= (2 + overlap + (passes - 1)·(1 + overlap))·I + µ
 //
-// On the CPU alone there is no cycle: T <= sleep + the time of one inline batch. That time is an estimate unless a
-// profile (profile.h) has measured it, and this bound is one of an idle lane on a core of its own, and none of a lane
-// that has more to do.
+// Where a chain's elements submit jobs (jobs.h), these have a slice J of each cycle: a launch of jobs takes the device
+// and its worker no longer than J, and the next one begins a cycle later at least (job_pace.h). So a batch meets
+// overlap + 1 of them at most while it is on the device, and the worker passes a time point J late at most:
+//     T <= (2 + overlap)·(I + J) + µ, and for each further pass (1 + overlap)·(I + J) more
+//
+// On the CPU alone there is no cycle, and jobs are done beside the lanes: T <= sleep + the time of one inline batch.
+// That time is an estimate unless a profile (profile.h) has measured it, and this bound is one of an idle lane on a
+// core of its own, and none of a lane that has more to do.
 #pragma once
 
 #include <algorithm>
@@ -41,7 +46,14 @@ struct Timing {
   unsigned overlap;
   std::chrono::nanoseconds sleep{0};  // of a lane, before it looks at its port again
   bool stagger = false;               // lanes' time points are spread over the cycle (time_points.h)
+  std::chrono::nanoseconds jobs{0};   // J; 0: the chain submits none
+
+  // What a batch may take from its sealing until it is handed back.
+  constexpr std::chrono::nanoseconds on_device() const { return cycle * overlap + jobs * (overlap + 1); }
 };
+
+// J is this part of a cycle.
+inline constexpr unsigned jobs_part = 16;
 
 // µ where nothing is known of the elements: 64 frames of 50 ns in each of its three rounds. Elements that do more with
 // a frame have another estimate (control/config_sections.h), and a profile says what was measured.
@@ -72,9 +84,9 @@ constexpr std::chrono::nanoseconds longest_lane_sleep(std::chrono::nanoseconds d
 // configuration exceeds its deadline, or the deadline is too short for any cycle: it says what would fit.
 Expected<Timing> plan_timing(std::chrono::nanoseconds deadline, std::chrono::nanoseconds cycle, unsigned overlap,
                              std::chrono::nanoseconds sleep = std::chrono::nanoseconds(0),
-                             std::chrono::nanoseconds collect = collect_time, unsigned passes = 1);
-// The factor of I in that bound, as text: "(2 + 1)", or with passes "(2 + 1 + 1*(1 + 1))".
-std::string bound_text(unsigned overlap, unsigned passes);
+                             std::chrono::nanoseconds collect = collect_time, unsigned passes = 1, bool jobs = false);
+// The factor of I in that bound, as text: "(2 + 1)", with passes "(2 + 1 + 1*(1 + 1))", with jobs "(2 + 1 + 3/16)".
+std::string bound_text(unsigned overlap, unsigned passes, bool jobs = false);
 // Of the CPU alone; cycle and overlap are not used, and the cycle is 0.
 Expected<Timing> plan_cpu_timing(std::chrono::nanoseconds deadline, std::chrono::nanoseconds sleep,
                                  std::chrono::nanoseconds batch = inline_batch_time);

@@ -5,6 +5,7 @@
 #include <random>
 #include <string>
 
+#include "engine/job_pace.h"
 #include "engine/lane_model_test.h"
 #include "engine/time_points.h"
 
@@ -15,8 +16,9 @@ constexpr Ns us = 1000;
 constexpr Ns cycle = 300 * us;
 constexpr Ns mu = collect_time.count();  // the model's three rounds are less
 
-Ns bound_of(unsigned overlap) {
-  return plan_timing(std::chrono::seconds(1), std::chrono::nanoseconds(cycle), overlap)->bound.count();
+Ns bound_of(unsigned overlap, bool jobs = false) {
+  return plan_timing(std::chrono::seconds(1), std::chrono::nanoseconds(cycle), overlap, {}, collect_time, 1, jobs)
+      ->bound.count();
 }
 
 using Random = std::mt19937_64;
@@ -145,6 +147,63 @@ TEST(BoundSimulation, HoldsWhereManyBatchesComeBackAtOnceOnOneThread) {
       lane.run(arrivals.make(random));
       EXPECT_LE(lane.longest, bound_of(8)) << arrivals.name << at_once;
       EXPECT_GT(lane.longest, 8 * cycle) << arrivals.name << at_once;
+    }
+  }
+}
+
+// When jobs have the device, and its worker: there are always some to do, as many as the pace allows.
+struct JobTimes {
+  struct Launch {
+    Ns begin, end;
+    unsigned jobs;
+  };
+  std::vector<Launch> launches;
+
+  JobTimes(Random& random, Ns slice, Ns fixed, Ns each) {
+    JobPace pace(static_cast<std::uint64_t>(slice), static_cast<std::uint64_t>(cycle), 256);
+    for (Ns at = between(random, 0, cycle); at < length + 20 * cycle;) {
+      const unsigned jobs = pace.size();
+      const Ns took = fixed + each * jobs;
+      launches.push_back({at, at + took, jobs});
+      at += static_cast<Ns>(pace.took(jobs, static_cast<std::uint64_t>(took))) + between(random, 0, 1) * us;
+    }
+  }
+  // When what takes the device `work` by itself is done.
+  Ns done(Ns begun, Ns work) const {
+    Ns at = begun;
+    for (auto one = std::ranges::lower_bound(launches, begun, {}, &Launch::end); one != launches.end(); ++one) {
+      const Ns free = std::max<Ns>(one->begin - at, 0);
+      if (free >= work) break;
+      work -= free;
+      at = one->end;
+    }
+    return at + work;
+  }
+  // When the worker passes a time point.
+  Ns passed(Ns point) const { return done(point, 1) - 1; }
+};
+
+// A batch needs all of its overlap·I, jobs have all of their slice, and the worker is late by them.
+TEST(BoundSimulation, HoldsBesideJobs) {
+  constexpr Ns slice = cycle / jobs_part;
+  Random random(8);
+  for (const unsigned overlap : {1U, 2U, 8U}) {
+    for (const auto& [fixed, each] : {std::pair<Ns, Ns>{2 * us, 500}, {1 * us, 4 * us}, {9 * us, 0}}) {
+      for (const Arrivals& arrivals : all_arrivals) {
+        const JobTimes jobs(random, slice, fixed, each);
+        EXPECT_GE(jobs.launches.back().jobs, each == 500 ? 16U : each > us ? 2U : 1U) << "the pace has learned";
+        for (const JobTimes::Launch& one : jobs.launches) ASSERT_LE(one.end - one.begin, slice);
+        LaneModel lane = honest(overlap, true, random);
+        lane.jobs = slice;
+        lane.on_device_by_size = [&](std::size_t, Ns sealed) {
+          return jobs.done(jobs.passed(sealed), cycle * overlap) - sealed;
+        };
+        lane.run(arrivals.make(random));
+        EXPECT_LE(lane.longest, bound_of(overlap, true)) << arrivals.name << ", overlap " << overlap;
+        if (fixed == slice) {
+          EXPECT_GT(lane.longest, bound_of(overlap)) << "so a bound without them is wrong: " << arrivals.name;
+        }
+      }
     }
   }
 }

@@ -72,6 +72,25 @@ TEST(Bound, EachFurtherPassAddsItsTimeOnTheDeviceAndACycle) {
   EXPECT_EQ(plan_timing(options, true)->bound, microseconds(510));
 }
 
+TEST(Bound, JobsHaveASixteenthOfEachCycleBesides) {
+  const auto plain = plan_timing(milliseconds(1), microseconds(160), 1);
+  const auto jobs = plan_timing(milliseconds(1), microseconds(160), 1, {}, collect_time, 1, true);
+  ASSERT_TRUE(plain && jobs);
+  EXPECT_EQ(plain->jobs.count(), 0);
+  EXPECT_EQ(plain->on_device(), microseconds(160));
+  EXPECT_EQ(jobs->jobs, microseconds(10));
+  EXPECT_EQ(jobs->bound, plain->bound + microseconds(30));
+  EXPECT_EQ(jobs->on_device(), microseconds(180));
+  EXPECT_EQ(bound_text(1, 1, true), "(2 + 1 + 3/16)");
+  EXPECT_EQ(bound_text(2, 2, true), "(2 + 2 + 1*(1 + 2) + 7/16)");
+  const auto chosen = plan_timing(milliseconds(1), {}, 1, {}, collect_time, 1, true);
+  ASSERT_TRUE(chosen);
+  EXPECT_LE(chosen->bound, microseconds(900));
+  EXPECT_GT(chosen->bound, microseconds(899));
+  EXPECT_FALSE(plan_timing(milliseconds(1), microseconds(320), 1, {}, collect_time, 1, true));
+  EXPECT_TRUE(plan_timing(milliseconds(1), microseconds(320), 1));
+}
+
 TEST(Bound, ForwardersHaveToKeepUp) {
   const struct {
     unsigned forwarding;

@@ -106,7 +106,9 @@ Expected<std::unique_ptr<Engine>> Engine::create(const Options& options, const P
   step = step ? engine->open_host_path() : step;
   step = step ? engine->pipeline_->prepare(engine->lane_plan()) : step;
   step = step ? engine->build_lanes() : step;
+  step = step ? engine->open_jobs() : step;
   step = step ? engine->attach_devices() : step;
+  if (step && engine->jobs_) step = engine->jobs_->tell_users(*engine->pipeline_);
   if (!step) {
     return tl::unexpected(step.error());
   }
@@ -122,7 +124,7 @@ Expected<void> Engine::open_devices(const GpuOpener& open_gpu) {
                         "\": the devices are \"auto\", \"cpu\" and \"cuda:N\", or several such as \"cuda:0,cuda:1\"");
     }
     for (const int index : *indices) {
-      auto gpu = open_gpu(index, options_.streams);
+      auto gpu = open_gpu(index, options_.streams + (options_.jobs ? 1 : 0));
       if (gpu) {
         gpus_.push_back(std::move(*gpu));
       } else if (options_.device != "auto") {
@@ -158,7 +160,7 @@ Expected<void> Engine::plan() {
   const auto sleep = looks && !placement_.busy ? longest_lane_sleep(options_.deadline) : std::chrono::nanoseconds(0);
   const bool on_gpu = !gpus_.empty();
   auto timing = on_gpu ? plan_timing(options_.deadline, options_.cycle, options_.overlap, sleep,
-                                     collect_time_of(options_), pipeline_->passes())
+                                     collect_time_of(options_), pipeline_->passes(), options_.jobs)
                        : plan_cpu_timing(options_.deadline, sleep, inline_batch_of(options_));
   if (!timing) {
     return tl::unexpected(timing.error());
@@ -169,8 +171,9 @@ Expected<void> Engine::plan() {
   const std::string slept = sleep.count() == 0 ? "" : " + " + us(sleep) + " of sleep";
   if (on_gpu) {
     notes_.push_back("cycle " + us(timing_.cycle) + (timing_.stagger ? ", staggered" : "") + ", overlap " +
-                     std::to_string(timing_.overlap) + ", bound " + bound_text(timing_.overlap, pipeline_->passes()) +
-                     "*I + " + us(collect_time_of(options_)) +
+                     std::to_string(timing_.overlap) + ", bound " +
+                     bound_text(timing_.overlap, pipeline_->passes(), options_.jobs) + "*I + " +
+                     us(collect_time_of(options_)) +
                      (options_.collect_measured ? " of collecting, as measured," : " of collecting, as estimated,") +
                      slept + " = " + us(timing_.bound) + ", deadline " + us(timing_.deadline));
   } else {
@@ -318,6 +321,32 @@ Expected<void> Engine::pin_frames(device::Gpu& gpu) {
   return {};
 }
 
+// The GPUs were opened, and the bound was planned, by what the options say of the chain.
+Expected<void> Engine::open_jobs() {
+  const bool submits = pipeline_->first<JobUser>() != nullptr;
+  if (submits != options_.jobs) {
+    return make_error(submits ? "the chain submits jobs, and Options::jobs does not say so"
+                              : "Options::jobs is set, and no element of the chain submits any");
+  }
+  if (!submits) return {};
+  JobService::Parts parts{
+      .gpus = gpus_,
+      .memory = [this](std::size_t bytes) { return batch_memory(bytes); },
+      .worker_bells = {},
+      .timing = timing_,
+      .clock = {.now = [] { return static_cast<std::uint64_t>(rte_rdtsc()); }, .hz = rte_get_tsc_hz()}};
+  for (std::size_t g = 0; g < gpus_.size(); ++g) parts.worker_bells.push_back(&clocks_[g]->bell);
+  auto jobs = JobService::create(*pipeline_, std::move(parts));
+  if (!jobs) return tl::unexpected(jobs.error());
+  jobs_ = std::move(*jobs);
+  for (const auto& queue : jobs_->queues()) {
+    notes_.push_back("jobs " + std::string(queue->name()) + ": " + std::to_string(queue->shape().slots) + " of " +
+                     std::to_string(queue->shape().bytes) + " bytes, up to " + std::to_string(queue->shape().most) +
+                     " to a batch" + (gpus_.empty() ? ", on cores" : ", in " + us(timing_.jobs) + " of each cycle"));
+  }
+  return {};
+}
+
 // Memory that one GPU has pinned is every GPU's.
 Expected<void> Engine::attach_devices() {
   if (gpus_.empty()) {
@@ -346,7 +375,8 @@ Expected<void> Engine::attach_devices() {
                         .mode = options_.mode,
                         .core = worker_cores[device],
                         .busy = placement_.busy,
-                        .scheduling = placement_.scheduling};
+                        .scheduling = placement_.scheduling,
+                        .jobs = jobs_ ? &jobs_->device(device) : nullptr};
     for (const auto& lane : lanes_) {
       if (lane->parts().clock == parts.clock) parts.lanes.push_back(lane.get());
     }
@@ -365,6 +395,7 @@ void Engine::start() {
   running_ = true;
   reserved_.emplace(placement_.cores());
   host_path_->start();
+  if (jobs_) jobs_->start();
   for (const auto& worker : workers_) {
     if (options_.mode != Mode::collector_only) worker->start();
   }
@@ -378,6 +409,7 @@ void Engine::stop() {
     return;
   }
   running_ = false;
+  if (jobs_) jobs_->refuse();
   for (const auto& lane : lanes_) {
     lane->stop_receiving();
   }
@@ -396,6 +428,7 @@ void Engine::stop() {
   for (const auto& worker : workers_) {
     worker->stop();
   }
+  if (jobs_) jobs_->stop();
   for (const auto& thread : threads_) {
     thread->stop();
   }
@@ -416,6 +449,7 @@ Engine::~Engine() {
   lanes_.clear();
   host_path_.reset();
   pipeline_.reset();
+  jobs_.reset();
   gpus_.clear();  // unpins the frames before their pools go
   for (const auto& port : ports_) {
     port->close();  // all of them before the first one's frames go: a driver may hold frames of any
@@ -448,6 +482,7 @@ EngineStats Engine::stats() const {
   for (const auto& worker : workers_) {
     stats.add(*worker);
   }
+  if (jobs_) stats.jobs = jobs_->counters();
   stats.gpu_up = gpu_up();
   return stats;
 }

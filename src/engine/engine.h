@@ -19,6 +19,7 @@
 #include "engine/bound.h"
 #include "engine/engine_stats.h"
 #include "engine/host_path.h"
+#include "engine/job_service.h"
 #include "engine/lane.h"
 #include "engine/lane_thread.h"
 #include "engine/options.h"
@@ -74,6 +75,8 @@ class Engine {
   double tsc_per_ns() const { return tsc_per_ns_; }
   // For who looks at frames; sessions end before the engine does.
   FrameTap& tap() { return tap_; }
+  // Null: no element of the chain submits jobs.
+  JobService* jobs() { return jobs_.get(); }
 
  private:
   Engine() = default;
@@ -94,6 +97,7 @@ class Engine {
   Plan lane_plan() const;
   Expected<void> pin_frames(device::Gpu& gpu);
   Expected<void> attach_devices();
+  Expected<void> open_jobs();
 
   Options options_;
   Timing timing_{};
@@ -110,6 +114,7 @@ class Engine {
   FrameTap tap_;
   std::vector<std::unique_ptr<Lane>> lanes_;
   std::vector<std::unique_ptr<LaneThread>> threads_;
+  std::unique_ptr<JobService> jobs_;
   std::vector<std::unique_ptr<Worker>> workers_;  // of each GPU
   std::optional<ReservedCores> reserved_;         // while it runs
   std::atomic<bool> running_{false};

@@ -33,6 +33,7 @@ TEST(Engine, AFailingGpuCostsNoFrame) {
   handle.lose("for a test");
   std::this_thread::sleep_for(std::chrono::milliseconds(200));
   EXPECT_FALSE(run.engine->stats().gpu_up);
+  EXPECT_EQ(peer_of(*run.engine).devices_gone.load(), 1U) << "what waits for it has to know";
   const std::uint64_t then = run.engine->stats().total.tx_frames;
   std::this_thread::sleep_for(std::chrono::milliseconds(100));
   run.engine->stop();

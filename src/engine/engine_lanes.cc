@@ -106,7 +106,7 @@ Expected<void> Engine::add_lane(std::uint16_t port, std::uint16_t lane_of_port) 
                     .computes_below = computes_below,
                     .deadline_tsc = ticks(options_.deadline),
                     .cycle_tsc = ticks(timing_.cycle),
-                    .overlap = timing_.overlap,
+                    .on_device_tsc = ticks(timing_.on_device()),
                     .refuses_overdue = refuses_overdue,
                     .shares_queue = shares_queue,
                     .tap = &tap_};

@@ -89,8 +89,11 @@ void EngineStats::add(const Worker& worker) {
 }
 
 std::int64_t EngineStats::imbalance() const {
-  return static_cast<std::int64_t>(total.rx_frames + total.injected + total.emitted + total.cloned) -
-         static_cast<std::int64_t>(total.tx_frames + total.consumed + total.punted + total.dropped + total.in_flight);
+  std::int64_t sum =
+      static_cast<std::int64_t>(total.rx_frames + total.injected + total.emitted + total.cloned) -
+      static_cast<std::int64_t>(total.tx_frames + total.consumed + total.punted + total.dropped + total.in_flight);
+  for (const JobCounters& kind : jobs) sum += kind.imbalance();
+  return sum;
 }
 
 }  // namespace sluice::engine

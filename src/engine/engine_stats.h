@@ -7,6 +7,7 @@
 #include "engine/away.h"
 #include "engine/histogram.h"
 #include "engine/host_path.h"
+#include "engine/jobs.h"
 #include "port/port.h"
 
 namespace sluice::engine {
@@ -48,13 +49,15 @@ struct EngineStats {
   std::uint64_t cycles = 0, late_cycles = 0, overruns = 0, slow_launches = 0, launches = 0;
   std::uint64_t launching = 0;  // ticks of the worker's rounds that launched or handed back
   Away lanes_away, worker_away;
+  std::vector<JobCounters> jobs;  // of each kind that the chain submits
   bool gpu_up = false;
 
   // A lane that runs on `core`, into its own place, its ports, the drops and the total. `ports`, their `drops`,
   // `drops` and `answers` have their sizes.
   void add(const engine::Lane& lane, int core);
   void add(const Worker& worker);
-  // rx + injected + emitted + cloned - tx - consumed - punted - dropped - in_flight; 0 while lanes are quiet.
+  // rx + injected + emitted + cloned - tx - consumed - punted - dropped - in_flight, and of jobs (JobCounters); 0 while
+  // lanes are quiet and nobody submits.
   std::int64_t imbalance() const;
 };
 

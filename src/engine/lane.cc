@@ -92,7 +92,7 @@ bool Lane::device_is_behind() const {
     return false;
   }
   const Batch* const oldest = ring_->oldest();
-  if (oldest == nullptr || rte_rdtsc() - oldest->sealed_tsc <= parts_.overlap * parts_.cycle_tsc) {
+  if (oldest == nullptr || rte_rdtsc() - oldest->sealed_tsc <= parts_.on_device_tsc) {
     return false;
   }
   const BatchState state = oldest->state.load(std::memory_order_relaxed);

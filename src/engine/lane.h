@@ -69,9 +69,9 @@ class Lane {
     Mode mode;
     LoadWatch::Limits computes_below;
     std::uint64_t deadline_tsc;
-    std::uint64_t cycle_tsc;  // 0: none
-    std::uint32_t overlap;    // cycles that a batch may spend on the device
-    bool refuses_overdue;     // admission.h
+    std::uint64_t cycle_tsc;      // 0: none
+    std::uint64_t on_device_tsc;  // that a batch may spend on the device (bound.h, Timing::on_device())
+    bool refuses_overdue;         // admission.h
     bool shares_queue;        // receives from inbox() instead of the queue: `queue` belongs to another lane of the port
     FrameTap* tap = nullptr;  // null: nobody ever looks at frames
   };

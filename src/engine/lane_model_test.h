@@ -21,6 +21,7 @@ using Ns = std::int64_t;  // of virtual time
 struct LaneModel {
   Ns cycle = 0;  // I
   unsigned overlap = 1;
+  Ns jobs = 0;                                     // J, of jobs besides frames
   bool own_forwarder = true;                       // on a thread of its own
   Ns round = 100;                                  // of the collector, with or without a burst
   Ns collecting = 0;                               // besides, of each frame
@@ -83,11 +84,12 @@ struct LaneModel {
     open_.clear();
     ++batches;
   }
+  Ns most_on_device() const { return cycle * overlap + jobs * (overlap + 1); }
   // As Lane::device_is_behind().
   bool behind(Ns now) const {
-    if (waits_for_forwarder && forwarder_free_ > now && now - leaving_sealed_ > cycle * overlap) return true;
+    if (waits_for_forwarder && forwarder_free_ > now && now - leaving_sealed_ > most_on_device()) return true;
     return std::ranges::any_of(
-        away_, [&](const Away& batch) { return batch.back > now && now - batch.sealed > cycle * overlap; });
+        away_, [&](const Away& batch) { return batch.back > now && now - batch.sealed > most_on_device(); });
   }
   // What has come back leaves, in order; the time at which the collector's thread goes on.
   Ns forward_until(Ns now) {

@@ -123,7 +123,7 @@ class LaneTest : public testing::Test {
                                                                   .retry_cycles = ~std::uint64_t{0}},
                                                .deadline_tsc = setup.deadline_tsc,
                                                .cycle_tsc = cycle_tsc,
-                                               .overlap = setup.overlap,
+                                               .on_device_tsc = setup.overlap * cycle_tsc,
                                                .refuses_overdue = setup.refuses_overdue,
                                                .shares_queue = setup.shares_queue},
                                    std::move(rings), std::move(*inbox));

@@ -75,6 +75,7 @@ struct Options {
   int cpu_below = -1;                        // frames per cycle; -1: chosen, by what they cost, too (load.h); 0: never
   std::vector<std::string> chain{"route"};
   unsigned passes = 1;  // of the chain's pipeline (pipeline.h), once it is made
+  bool jobs = false;    // elements of it submit jobs (jobs.h), once it is made
   std::vector<PortOptions> ports;
   MemoryOptions memory;
 };

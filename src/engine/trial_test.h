@@ -99,9 +99,10 @@ class PeerElement : public Element,
   }
   Expected<void> begin_cycle(std::uint32_t, device::GpuStream&) override { return {}; }
   bool device_ready(std::uint32_t) override { return ready.load(); }
+  void device_gone(std::uint32_t device) override { devices_gone.fetch_or(1U << device); }
   std::atomic<bool> ready{true};
   std::atomic<std::uint64_t> wrong_answers{0}, pieces{0}, batches_lost{0}, idle_calls{0};
-  std::atomic<std::uint32_t> longest{0}, devices_used{0};
+  std::atomic<std::uint32_t> longest{0}, devices_used{0}, devices_gone{0};
   void wants_idle_calls() { keeps_time_ = true; }
   std::function<void(Batch&)> while_computing;   // set before lanes run
   std::uint64_t core_ticks_per_frame = 0;        // what computing takes a core, and no device

@@ -25,11 +25,12 @@ constexpr std::chrono::seconds longest_silence{2};  // of a device, before it co
 constexpr std::chrono::nanoseconds longest_sleep = std::chrono::milliseconds(20);
 }  // namespace
 
-Worker::Worker(Parts parts) : parts_(std::move(parts)), streams_(parts_.gpu->stream_count()) {
+Worker::Worker(Parts parts)
+    : parts_(std::move(parts)), streams_(parts_.gpu->stream_count() - (parts_.jobs != nullptr ? 1 : 0)) {
   for (Stream& stream : streams_) {
     stream.pending.resize(device::GpuStream::max_marks);
   }
-  overrun_tsc_ = to_tsc(parts_.timing.cycle * parts_.timing.overlap);
+  overrun_tsc_ = to_tsc(parts_.timing.on_device());
   hang_tsc_ = to_tsc(longest_silence);
   slow_launch_tsc_ = to_tsc(std::chrono::microseconds(away_gap_us));
   for (unsigned pass = 0; pass < parts_.pipeline->passes(); ++pass) {
@@ -43,6 +44,7 @@ Worker::Worker(Parts parts) : parts_(std::move(parts)), streams_(parts_.gpu->str
 
 void Worker::start() {
   parts_.clock->device_up.store(parts_.mode != Mode::full || parts_.pipeline->device_ready(parts_.device));
+  if (parts_.jobs != nullptr && parts_.mode == Mode::full) parts_.jobs->join();
   thread_ = std::thread([this] { run(); });
 }
 
@@ -73,11 +75,11 @@ void Worker::run() {
       pass_time_points(points, now);
       slept = false;
     }
-    const unsigned work = submit() + reap();
+    const unsigned work = submit() + reap() + work_on_jobs();
     if (work != 0) {
       counters_.busy.add(rte_rdtsc() - now);
     }
-    bool on_device = false;
+    bool on_device = parts_.jobs != nullptr && parts_.jobs->under_way();
     for (const Stream& stream : streams_) {
       on_device |= stream.count != 0;
     }
@@ -95,6 +97,7 @@ void Worker::run() {
     rte_pause();
   }
   parts_.clock->device_up.store(false);
+  if (parts_.jobs != nullptr) parts_.jobs->leave(rte_rdtsc() + hang_tsc_);
   // Lanes may have sealed for the device in the last moment.
   for (Lane* lane : parts_.lanes) {
     for (unsigned pass = 0; pass < passes_.size(); ++pass) {
@@ -134,6 +137,7 @@ bool Worker::sleep_until(std::uint64_t point) {
   bell.arm();
   const bool getting_ready = !given_up_ && !parts_.clock->device_up.load(std::memory_order_relaxed);
   const bool awaited = stopping_.load(std::memory_order_relaxed) || getting_ready ||
+                       (parts_.jobs != nullptr && parts_.jobs->has_waiting()) ||
                        std::any_of(parts_.lanes.begin(), parts_.lanes.end(), [](const Lane* lane) {
                          return lane->on_device() || lane->forwarder_holds_frames();
                        });
@@ -150,6 +154,13 @@ bool Worker::sleep_until(std::uint64_t point) {
   pollfd scratch{};
   bell.wait({&scratch, 1}, time);
   return !awaited;
+}
+
+unsigned Worker::work_on_jobs() {
+  if (parts_.jobs == nullptr) return 0;
+  auto work = parts_.jobs->work();
+  if (!work) lose_device(work.error().message);
+  return work ? *work : 1;
 }
 
 unsigned Worker::submit() {
@@ -340,6 +351,8 @@ void Worker::lose_device(const std::string& why) {
       finish(stream.oldest(), state == device::MarkState::done ? BatchState::done : BatchState::lost);
     }
   }
+  if (parts_.jobs != nullptr) parts_.jobs->leave(until);
+  parts_.pipeline->device_gone(parts_.device);
   // Last, because a lost GPU answers every mark with a failure: what follows its tables gives up now.
   parts_.gpu->lose(why);
 }

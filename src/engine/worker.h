@@ -4,6 +4,9 @@
 // one, while streams have few launches to do: what would wait for the device waits for company, so that
 // under load launches are large and few. While the device keeps up, no batch waits.
 //
+// Between batches it looks after the jobs of its GPU (job_service.h), if the chain submits some; they have a stream of
+// their own.
+//
 // When polling is adaptive it sleeps between time points, and through them while no lane sends to the device.
 //
 // When the device fails, its pending batches are handed back as lost, later ones as failed (their lanes compute them),
@@ -20,6 +23,7 @@
 #include "device/gpu.h"
 #include "engine/bound.h"
 #include "engine/histogram.h"
+#include "engine/job_service.h"
 #include "engine/lane.h"
 #include "engine/pipeline.h"
 #include "engine/time_points.h"
@@ -29,7 +33,7 @@ namespace sluice::engine {
 struct WorkerCounters {
   Counter cycles;       // time points of the first lane
   Counter late_cycles;  // time points, of one lane or of several at once, that were passed more than half a cycle late
-  Counter overruns;     // batches that took longer than overlap·I from sealing to being handed back
+  Counter overruns;     // batches that took longer than Timing::on_device() from sealing to being handed back
   Counter slow_launches;  // calls of the driver that took longer than away_gap_us
   Counter launches;       // of one batch or several
   Counter busy;           // time-stamp counter ticks of rounds that launched or handed back
@@ -48,6 +52,7 @@ class Worker {
     int core;
     bool busy;
     Scheduling scheduling;
+    JobDevice* jobs = nullptr;  // null: the chain submits none. Else the GPU's last stream is theirs.
   };
   explicit Worker(Parts parts);
   ~Worker() { stop(); }
@@ -105,6 +110,7 @@ class Worker {
   static void finish(const Launch& launch, BatchState state);
   // Until the time point, or longer when nobody waits for it; whether it was longer.
   bool sleep_until(std::uint64_t point);
+  unsigned work_on_jobs();
 
   Parts parts_;
   WorkerCounters counters_;
