@@ -187,6 +187,17 @@ TEST(TopReport, ShowsRatesBetweenSnapshots) {
   EXPECT_THAT(report, Not(HasSubstr("\x1b")));
 }
 
+TEST(TopReport, HasALineForEachKindOfJobs) {
+  const Snapshot before = control::sample_snapshot();
+  Snapshot now = before;
+  now.uptime_ns += 2'000'000'000;
+  now.jobs[0].completed += 5'000;
+  EXPECT_THAT(top_report(now, &before),
+              HasSubstr("\njobs crypto 2.50 k/s done   7 late   51 refused   7 failed   in flight 42\n"));
+  now.jobs.clear();
+  EXPECT_THAT(top_report(now, nullptr), Not(HasSubstr("jobs")));
+}
+
 TEST(TopReport, FirstReportIsTheMeanSinceStart) {
   Snapshot now = control::sample_snapshot();
   now.uptime_ns = 1'000'000'000;

@@ -40,6 +40,13 @@ std::string top_head(const Snapshot& s, const Rates& rates) {
   out += fmt::format("missed deadlines {} ({}/s)   routes {} IPv4, {} IPv6   counters {}\n", sum.misses,
                      short_number(rates.lanes_per_second(&LaneSnapshot::misses)), s.routes.ipv4, s.routes.ipv6,
                      s.conserved ? "add up" : "DO NOT add up");
+  for (std::size_t i = 0; i < s.jobs.size(); ++i) {
+    const control::JobSnapshot& jobs = s.jobs[i];
+    out += fmt::format("jobs {} {}/s done   {} late   {} refused   {} failed   in flight {}\n", jobs.kind,
+                       short_number(rates.per_second(&Snapshot::jobs, i, &control::JobSnapshot::completed)), jobs.late,
+                       jobs.full + jobs.too_late + jobs.refused_stopped, jobs.expired + jobs.failed_stopped,
+                       jobs.in_flight);
+  }
   std::string unseen;
   for (const control::PortSnapshot& port : s.ports) {
     if (port.arrival_unseen) unseen += (unseen.empty() ? "" : ", ") + port.name;

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 
 import pytest
+import scapy.all as scapy
 from gateway import ROOT, SLUICE
 
 PAGE = ROOT / "docs" / "write-an-element.md"
@@ -187,6 +188,24 @@ def test_one_that_was_refused_does_not_stand_in_the_way_of_the_next(small):
     there, said = functions("--load", bad, "--load", good, status=2)
     assert said.count("\n") == 1 and {"small_one", "small_two"} <= there.keys()
     assert f"from: {good} (small 0.3)" in there["small_one"]
+
+
+def test_its_jobs_are_done_and_counted(prefix, tmp_path):
+    flags = subprocess.run(["pkg-config", "--cflags", "libdpdk"], stdout=subprocess.PIPE, text=True, check=True).stdout.split()
+    made = tmp_path / "counting.so"
+    run("g++", "-std=c++20", "-fPIC", "-shared", f"-I{prefix}/include", *flags, ROOT / "tests" / "program" / "plugin_jobs.cc", "-o", made)
+    scapy.wrpcap(str(tmp_path / "in.pcap"), [scapy.Ether() / bytes([n % 3] * 50) for n in range(40)])
+    path = config(tmp_path, made, chain='"counting", "bridge"')
+    path.write_text(path.read_text(encoding="utf-8").replace("net_null0", f"net_pcap0,rx_pcap={tmp_path}/in.pcap,tx_pcap={tmp_path}/a.pcap")
+                    .replace("net_null1", f"net_pcap1,tx_pcap={tmp_path}/b.pcap"), encoding="utf-8")
+    said = run(SLUICE, "run", path)
+    assert "jobs counting: 1024 of 64 bytes, up to 256 to a batch, on cores" in said, said
+    found = re.search(r"^jobs +counting: 40 submitted, (\d+) completed \(0 late\), 0 refused .*, (\d+) failed \(0 expired\), 0 in flight; "
+                      r"0 by GPUs, (\d+) by cores$", said, re.M)
+    assert found, said
+    completed, failed, by_cores = map(int, found.groups())
+    assert completed + failed == 40 and completed == by_cores
+    assert re.search(r"^balance +counters add up: ", said, re.M), said
 
 
 def test_the_installed_headers_compile(prefix, tmp_path):
