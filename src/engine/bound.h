@@ -21,8 +21,9 @@
 //     T <= (2 + overlap + (passes - 1)·(1 + overlap))·I + µ
 //
 // Where a chain's elements submit jobs (jobs.h), these have a slice J of each cycle: a launch of jobs takes the device
-// and its worker no longer than J, and the next one begins a cycle later at least (job_pace.h). So a batch meets
-// overlap + 1 of them at most while it is on the device, and the worker passes a time point J late at most:
+// and its worker no longer than J, and, while there are frames, the next one begins a cycle later at least
+// (job_pace.h). So a batch meets overlap + 1 of them at most while it is on the device, and the worker passes a time
+// point J late at most:
 //     T <= (2 + overlap)·(I + J) + µ, and for each further pass (1 + overlap)·(I + J) more
 //
 // On the CPU alone there is no cycle, and jobs are done beside the lanes: T <= sleep + the time of one inline batch.

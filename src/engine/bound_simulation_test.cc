@@ -208,6 +208,34 @@ TEST(BoundSimulation, HoldsBesideJobs) {
   }
 }
 
+// While the device has no frames, launches of jobs follow one another: one is under way when a batch comes, in any part
+// of it, and from then on they begin a cycle apart until the device has no frames again.
+TEST(BoundSimulation, HoldsBesideJobsThatUseAnIdleDevice) {
+  constexpr Ns slice = cycle / jobs_part;
+  Random random(9);
+  for (const unsigned overlap : {1U, 2U, 8U}) {
+    for (const Arrivals& arrivals : all_arrivals) {
+      LaneModel lane = honest(overlap, true, random);
+      lane.jobs = slice;
+      Ns free = 0, first = 0;  // the device, from then on; when the launch began that met the frames
+      const auto done = [&](Ns begun, Ns work) {
+        if (begun >= free) first = begun - between(random, 0, slice - 1);
+        Ns launch = first + (begun - first) / cycle * cycle;
+        Ns at = std::max(begun, launch + slice);
+        for (; at + work > launch + cycle; at = launch + slice) {
+          launch += cycle;
+          work -= launch - at;
+        }
+        free = std::max(free, at + work);
+        return at + work;
+      };
+      lane.on_device_by_size = [&](std::size_t, Ns sealed) { return done(sealed, cycle * overlap) - sealed; };
+      lane.run(arrivals.make(random));
+      EXPECT_LE(lane.longest, bound_of(overlap, true)) << arrivals.name << ", overlap " << overlap;
+    }
+  }
+}
+
 // A third of the cycle is what three batches in it leave for each.
 TEST(BoundSimulation, IsBrokenWhereABatchOnTheCollectorsThreadTakesMoreThanAThirdOfTheCycle) {
   Random random(7);

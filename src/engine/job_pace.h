@@ -1,6 +1,7 @@
 // How much of a device jobs may take, so that frames keep their bound (bound.h). Of each cycle jobs have a slice. A
 // launch of jobs is to take the device and its worker no longer than that, from the gathering of the first job to the
-// return of the last. The next launch begins a cycle after it began, or so much later that its excess is made up for.
+// return of the last. While the device has frames, the next launch begins a cycle after it began, or so much later that
+// its excess is made up for.
 //
 // What a launch takes is learned by its size, in powers of two. After a size that takes half of the slice the next one
 // is tried: twice as many jobs take twice as long at most. The least of late counts, for beside frames a launch waits

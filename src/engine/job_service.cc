@@ -55,10 +55,10 @@ bool JobDevice::has_waiting() const {
                      }));
 }
 
-Expected<unsigned> JobDevice::work() {
+Expected<unsigned> JobDevice::work(bool frames) {
   if (!joined_) return 0;
   if (launched_) return look();
-  if (held_ == nullptr && parts_.clock.now() < next_) return 0;
+  if (held_ == nullptr && (frames || makes_up_) && parts_.clock.now() < next_) return 0;
   if (held_ == nullptr) held_ = gather();
   return held_ == nullptr ? 0 : launch(*held_);
 }
@@ -116,9 +116,10 @@ void JobDevice::finish(Kind& kind) {
   const std::uint64_t took = parts_.clock.now() - began_;
   const std::uint64_t spacing = kind.pace.took(jobs, took);
   next_ = began_ + spacing;
+  makes_up_ = spacing > cycle_;
   kind.queue->goes(std::max(took, spacing), kind.pace.size());
   if (kind.pace.is_long(took)) kind.queue->was_long();
-  kind.long_ones = jobs == 1 && spacing > cycle_ ? kind.long_ones + 1 : 0;
+  kind.long_ones = jobs == 1 && makes_up_ ? kind.long_ones + 1 : 0;
   if (kind.long_ones == long_ones_to_warn) {
     spdlog::warn("a job of the kind '{}' takes {} {}, and frames leave it {} of a cycle: frames may be late beside it",
                  kind.queue->name(), parts_.gpu->info().name, duration_text(parts_.clock.time(took)),

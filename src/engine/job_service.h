@@ -48,8 +48,9 @@ class JobDevice {
   // The queues count on it from here on.
   void join();
   // A look at what is under way, or, when nothing is and the pace allows it, at what waits: how much it moved. An
-  // Error: the GPU has failed, and leave() follows.
-  Expected<unsigned> work();
+  // Error: the GPU has failed, and leave() follows. `frames`: whether batches of frames are on the GPU. Where none are,
+  // the next launch waits for no cycle: one that comes meets this launch, and then one in each cycle, as any other.
+  Expected<unsigned> work(bool frames);
   bool under_way() const { return launched_; }
   bool has_waiting() const;
   // What it has goes to the cores, once the GPU has let go of it or `until` is past; it takes no more. Does nothing
@@ -75,6 +76,7 @@ class JobDevice {
   Kind* held_ = nullptr;  // gathered, and perhaps launched
   bool launched_ = false, joined_ = false;
   std::uint64_t began_ = 0, next_ = 0;
+  bool makes_up_ = false;  // until next_, for a launch that was too long
 };
 
 // Of the cores: one thread.

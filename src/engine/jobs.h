@@ -19,8 +19,8 @@
 //     submitted = completed (late ones too) + refused + failed (expired, stopped) + in flight
 //
 // Thread-safety: as each call says. Submitting and polling take no lock and make no system call, but to wake a thread
-// that sleeps. Cost on a core: about 0.2 us to submit and poll a small job. Memory: pinned, `slots` of a kind times the
-// bytes of a job and 64, allocated at start.
+// that sleeps. Cost: about 0.4 us of a core for a small job, both sides together. Memory: pinned, `slots` of a kind
+// times the bytes of a job and 64, allocated at start.
 #pragma once
 
 #include <atomic>

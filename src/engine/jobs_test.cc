@@ -77,8 +77,8 @@ class JobsTest : public testing::Test {
     });
     return all;
   }
-  unsigned work(unsigned g = 0) {
-    auto done = service_->device(g).work();
+  unsigned work(unsigned g = 0, bool frames = true) {
+    auto done = service_->device(g).work(frames);
     EXPECT_TRUE(done) << done.error().message;
     return done ? *done : 0;
   }
@@ -142,6 +142,41 @@ TEST_F(JobsTest, AGpuTakesWhatHasGathered) {
   EXPECT_EQ(take().size(), 1U);
   EXPECT_EQ(queue_->counters().jobs_gpu, 4U);
   EXPECT_EQ(queue_->counters().long_launches, 0U);
+}
+
+TEST_F(JobsTest, WithoutFramesTheNextLaunchWaitsForNoCycle) {
+  make(1);
+  for (std::uint64_t tag = 0; tag < 32; ++tag) submit(tag);
+  unsigned launches = 0;
+  for (; queue_->counters().in_flight != 0; ++launches) {
+    ASSERT_EQ(work(0, false), 1U);
+    now += us(1);
+    ASSERT_EQ(work(0, false), 1U);
+  }
+  EXPECT_EQ(launches, 7U);  // of 1, 2, 4, 8, 8, 8 and 1
+  EXPECT_EQ(take().size(), 32U);
+  // One that was too long is made up for all the same.
+  submit(1);
+  work(0, false);
+  now += us(500);
+  work(0, false);
+  now += us(200);
+  submit(2);
+  EXPECT_EQ(work(0, false), 1U) << "the least of late counts";
+  for (int i = 0; i < 60; ++i) {
+    now += us(500);
+    work(0, false);
+    now += us(20'000);
+    submit(3 + static_cast<std::uint64_t>(i));
+    work(0, false);
+  }
+  now += us(500);
+  work(0, false);
+  submit(100);
+  EXPECT_EQ(work(0, false), 0U);
+  service_->device(0).leave(now);
+  while (service_->cores().round() != 0) {
+  }
 }
 
 TEST_F(JobsTest, WhatAGpuCannotDoGoesToTheCores) {
@@ -278,10 +313,10 @@ TEST_F(JobsTest, AGpuThatFailsHandsItsJobsToTheCores) {
     kind_->refuses_launches = way == "it refuses a launch";
     gpu().refuses_marks = way == "it refuses a mark";
     gpu().is_slow = true;
-    auto first = service_->device(0).work();
+    auto first = service_->device(0).work(true);
     if (way == "it fails") gpu().lose("for a test");
     if (way == "it hangs") now += us(2'100'000);
-    auto failed = first ? service_->device(0).work() : first;
+    auto failed = first ? service_->device(0).work(true) : first;
     ASSERT_FALSE(failed);
     service_->device(0).leave(now);
     EXPECT_FALSE(service_->device(0).under_way());
@@ -306,7 +341,7 @@ TEST_F(JobsTest, OfTwoGpusOneGoesOnWithoutTheOther) {
   ASSERT_EQ(kind_->launched.size(), 2U);
   EXPECT_NE(kind_->launched[0].device, kind_->launched[1].device);
   gpu(0).lose("for a test");
-  EXPECT_FALSE(service_->device(0).work());
+  EXPECT_FALSE(service_->device(0).work(true));
   service_->device(0).leave(now);
   EXPECT_EQ(service_->cores().round(), 1U) << "what the one had, and no more: the other takes the rest";
   gpu(1).is_slow = false;

@@ -86,7 +86,7 @@ class Bed {
     while (client_->under_way() != 0) {
       if (gpus_.empty()) service_->cores().round();
       for (std::size_t g = 0; g < gpus_.size(); ++g) {
-        if (!service_->device(g).work()) std::abort();
+        if (!service_->device(g).work(false)) std::abort();
       }
       client_->poll([&](const engine::JobAnswer& answer) {
         longest = std::max(longest, answer.ticks);

@@ -76,7 +76,7 @@ class Bed {
     while (client_->under_way() != 0) {
       service_->cores().round();
       for (unsigned g = 0; g < gpus_.size(); ++g) {
-        if (!service_->device(g).work()) service_->device(g).leave(rte_rdtsc() + rte_get_tsc_hz());
+        if (!service_->device(g).work(false)) service_->device(g).leave(rte_rdtsc() + rte_get_tsc_hz());
       }
       client_->poll([&](const engine::JobAnswer& answer) {
         EXPECT_TRUE(answer.done());
@@ -227,7 +227,7 @@ TEST(CryptoJobs, AGpuThatFailsLosesNone) {
     cores.submit(i, of_cores.request(i));
     bed.submit(i, made.request(i));
   }
-  while (!bed.device(0).under_way()) ASSERT_TRUE(bed.device(0).work());
+  while (!bed.device(0).under_way()) ASSERT_TRUE(bed.device(0).work(false));
   bed.gpu(0).lose("for a test");
   ASSERT_EQ(cores.finish(), bed.finish());
   const engine::JobCounters all = bed.counters();
