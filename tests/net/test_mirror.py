@@ -1,5 +1,7 @@
 """chain = ["mirror", "route"]: what passes between two hosts is copied to a third, who captures it."""
 
+import json
+
 import pytest
 from capture import Capture
 from hosts import wait_until
@@ -78,41 +80,30 @@ def network(tmp_path_factory):
         yield topology
 
 
-def test_rx_copies_are_frames_as_they_came_in(network):
-    assert "1 mirror session is in force" in network.change('from = ["lan"]', 'direction = "rx"')
+@pytest.mark.parametrize("port, direction, twin, hops", [("lan", "rx", "sl-lan", 64), ("wan", "tx", "sl-wan", 63)])
+def test_copies_are_frames_as_they_came_in_or_leave(network, port, direction, twin, hops):
+    network.change(f'from = ["{port}"]', f'direction = "{direction}"')
     frames = network.copies(lambda: network.ping(3), 3)
     assert [kind(frame) for frame in frames] == [8, 8, 8]
-    router = network.router.mac("sl-lan")
-    assert {(frame[:6], frame[6:12]) for frame in frames} == {(router, network.client.mac())}
+    router = network.router.mac(twin)
+    ends = (router, network.client.mac()) if direction == "rx" else (network.server.mac(), router)
+    assert {(frame[:6], frame[6:12]) for frame in frames} == {ends}
     assert {len(frame) for frame in frames} == {442}
-    assert {frame[22] for frame in frames} == {64}, "the hop limit of the sender"
+    assert {frame[22] for frame in frames} == {hops}
 
 
-def test_tx_copies_are_frames_as_they_leave(network):
-    network.change('from = ["wan"]', 'direction = "tx"')
-    frames = network.copies(lambda: network.ping(3), 3)
-    assert [kind(frame) for frame in frames] == [8, 8, 8]
-    router = network.router.mac("sl-wan")
-    assert {(frame[:6], frame[6:12]) for frame in frames} == {(network.server.mac(), router)}
-    assert {frame[22] for frame in frames} == {63}
+PING = f"ping -n -c 2 -i 0.2 -p {MARK.hex()}"
 
 
-def test_both_copies_requests_and_replies(network):
-    network.change('from = ["lan"]', 'direction = "both"')
-    frames = network.copies(lambda: network.ping(3), 6)
-    assert sorted(kind(frame) for frame in frames) == [0, 0, 0, 8, 8, 8]
-
-
-def test_what_the_host_sends_is_copied(network):
-    network.change('from = ["lan"]', 'direction = "tx"')
-    frames = network.copies(lambda: network.router.run(f"ping -n -c 2 -i 0.2 -p {MARK.hex()} -I {ROUTER_LAN4} {CLIENT4}"), 2)
-    assert [kind(frame) for frame in frames] == [8, 8]
-
-
-def test_what_the_host_gets_is_copied(network):
-    network.change('from = ["lan"]', 'direction = "rx"')
-    frames = network.copies(lambda: network.client.run(f"ping -n -c 2 -i 0.2 -p {MARK.hex()} {ROUTER_LAN4}"), 2)
-    assert [kind(frame) for frame in frames] == [8, 8]
+@pytest.mark.parametrize("direction, host, command, kinds", [
+    pytest.param("both", "client", f"{PING} {SERVER4}", [0, 0, 8, 8], id="both"),
+    pytest.param("tx", "router", f"{PING} -I {ROUTER_LAN4} {CLIENT4}", [8, 8], id="what the host sends"),
+    pytest.param("rx", "client", f"{PING} {ROUTER_LAN4}", [8, 8], id="what the host gets"),
+])
+def test_a_direction_is_of_the_port(network, direction, host, command, kinds):
+    network.change('from = ["lan"]', f'direction = "{direction}"')
+    frames = network.copies(lambda: getattr(network, host).run(command), len(kinds))
+    assert sorted(kind(frame) for frame in frames) == kinds
 
 
 def test_copies_are_cut_and_counted(network):
@@ -122,6 +113,22 @@ def test_copies_are_cut_and_counted(network):
     assert {len(frame) for frame in frames} == {64}
     grown = {name: value - before[name] for name, value in network.mirrored().items()}
     assert len(frames) <= grown["cut"] <= grown["copied"], grown
+
+
+def test_each_session_shows_its_own_copies(network):
+    two = session('from = ["lan"]', 'direction = "rx"', "length = 64") + session('from = ["wan"]', 'direction = "tx"').replace(
+        "[mirror]\n", "").replace('"watch"', '"other"')
+    assert "2 mirror sessions are in force" in network.gateway.reload(network.gateway.text().split("\n[mirror]\n")[0] + two)
+
+    def counts():
+        view = next(one["view"] for one in json.loads(network.gateway.get("/api/v1/functions")) if one["name"] == "mirror")
+        return {one["name"]: one["copied"] + one["skipped"] for one in view["sessions"]}
+
+    assert counts()["other"] == 0
+    before = counts()
+    network.ping(5)
+    assert wait_until(lambda: all(counts()[name] - before[name] >= 5 for name in ("watch", "other")), 3), counts()
+    assert "other" in network.gateway.control("functions")
 
 
 def test_only_what_a_rule_matches_is_copied(network):

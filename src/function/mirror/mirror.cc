@@ -42,10 +42,46 @@ Expected<void> Mirror::prepare(const engine::Plan& plan) {
 
 // A port becomes one for copies before there are any.
 void Mirror::publish(std::unique_ptr<MirrorSessions> sessions) {
+  give_places(*sessions);
   const PortBits to = sessions->to(), tx_from = sessions->tx_from();
   to_.store(to, std::memory_order_relaxed);
   current_->publish(std::move(sessions));
   tx_from_.store(tx_from, std::memory_order_relaxed);
+}
+
+void Mirror::give_places(MirrorSessions& sessions) {
+  const std::lock_guard lock(showing_);
+  std::array<bool, places> taken{};
+  for (const Shown& one : shown_) taken[one.tally] = true;
+  std::vector<Shown> next;
+  for (const MirrorSession& session : sessions.list()) {
+    const auto old = std::ranges::find(shown_, session.name, &Shown::name);
+    if (old != shown_.end()) {
+      next.push_back({session.name, session.to_name, session.to, old->tally, old->before});
+      continue;
+    }
+    const auto place = static_cast<std::uint8_t>(std::ranges::find(taken, false) - taken.begin());
+    taken[place] = true;
+    next.push_back({session.name, session.to_name, session.to, place, copies_at(place)});
+  }
+  for (std::size_t s = 0; s < next.size(); ++s) sessions.set_tally(s, next[s].tally);
+  shown_ = std::move(next);
+}
+
+Mirror::Copies Mirror::copies_at(std::size_t place) const {
+  Copies all;
+  for (const Tally& lane : tallies_) {
+    all.copied += lane.session[place].copied.get();
+    all.cut += lane.session[place].cut.get();
+    all.skipped += lane.session[place].skipped.get();
+  }
+  return all;
+}
+
+std::uint64_t Mirror::lost_at(std::uint16_t port) const {
+  std::uint64_t all = 0;
+  for (const Tally& lane : tallies_) all += lane.lost[port].get();
+  return all;
 }
 
 // What the link layer has given to the host passes here, too; what it has dropped does not. The last word on what comes
@@ -116,12 +152,13 @@ void Mirror::copy(const MirrorSessions& sessions, const MirrorSessions::Frame& f
                   Tally& tally, const engine::Emitter& out, const Clone& clone) const {
   for (unsigned left = frame.sessions; left != 0; left &= left - 1) {
     const MirrorSession& session = sessions.list()[static_cast<unsigned>(__builtin_ctz(left))];
+    Tally::OfSession& counts = tally.session[session.tally];
     if (!may_copy(pool, out) || !clone(session.to, session.most)) {
-      tally.skipped.add(1);
+      counts.skipped.add(1);
       continue;
     }
-    tally.copied.add(1);
-    if (session.most != 0 && session.most < frame.length) tally.cut.add(1);
+    counts.copied.add(1);
+    if (session.most != 0 && session.most < frame.length) counts.cut.add(1);
   }
 }
 
@@ -132,8 +169,8 @@ bool Mirror::may_copy(const rte_mempool* pool, const engine::Emitter& out) const
   return !is_late && rte_mempool_avail_count(pool) >= pool->size / free_share;
 }
 
-packet::Reason Mirror::not_taken(std::uint32_t lane, std::uint16_t /*port*/, unsigned count) {
-  tallies_[lane].lost.add(count);
+packet::Reason Mirror::not_taken(std::uint32_t lane, std::uint16_t port, unsigned count) {
+  tallies_[lane].lost[port].add(count);
   return mirror_full;
 }
 
@@ -163,12 +200,13 @@ std::vector<engine::Figure> Mirror::figures() const {
       {"mirror_skipped_frames", "copies that were not made, for want of time or of free frames"},
       {"mirror_lost_frames", "copies that their monitor port did not take at once"},
   };
-  for (const Tally& tally : tallies_) {
-    all[0].value += tally.copied.get();
-    all[1].value += tally.cut.get();
-    all[2].value += tally.skipped.get();
-    all[3].value += tally.lost.get();
+  for (std::size_t place = 0; place < places; ++place) {
+    const Copies copies = copies_at(place);
+    all[0].value += copies.copied;
+    all[1].value += copies.cut;
+    all[2].value += copies.skipped;
   }
+  for (std::uint16_t port = 0; port < engine::max_ports; ++port) all[3].value += lost_at(port);
   return all;
 }
 

@@ -12,16 +12,20 @@
 // Threads: as of Element. Memory: a byte for each frame. Cost: docs/mirror.md.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "base/exchanged.h"
 #include "engine/counters.h"
 #include "engine/element.h"
 #include "engine/traits.h"
+#include "engine/view.h"
 #include "function/mirror/sessions.h"
 
 struct rte_mempool;
@@ -33,13 +37,17 @@ inline const packet::Reason mirror_full =
 inline const packet::Reason mirror_port =
     packet::register_reason("mirror_port", "it came in by a monitor port, or the host sent it there");
 
-class Mirror final : public engine::Element, public engine::TxHook, public engine::HostGate, public engine::Metrics {
+class Mirror final : public engine::Element,
+                     public engine::TxHook,
+                     public engine::HostGate,
+                     public engine::Metrics,
+                     public engine::View {
  public:
   explicit Mirror(MirrorOptions options) : options_(std::move(options)) {}
 
   engine::Shape shape() const override { return {.bytes_per_frame = 1}; }
   void* find_trait(std::string_view name) override {
-    return engine::offer<engine::TxHook, engine::HostGate, engine::Metrics>(name, this);
+    return engine::offer<engine::TxHook, engine::HostGate, engine::Metrics, engine::View>(name, this);
   }
   Expected<void> prepare(const engine::Plan& plan) override;
   void classify(engine::Batch& batch, engine::Span span) override;
@@ -53,17 +61,39 @@ class Mirror final : public engine::Element, public engine::TxHook, public engin
   unsigned leave(std::uint32_t lane, std::uint16_t port, rte_mbuf** frames, unsigned count,
                  engine::Emitter& out) override;
   packet::Reason judge_from_host(std::uint32_t lane, const std::uint8_t* frame, std::uint32_t length) const override;
+  // Of all sessions since the start.
   std::vector<engine::Figure> figures() const override;
+  // Each session's since it has its name, and what each monitor port did not take since the start.
+  std::string view() const override;
 
  private:
+  // A session keeps its place as long as there is one of its name. Those that go and those that come with a reload have
+  // none in common: lanes may still count for the former.
+  static constexpr std::size_t places = std::size_t{2} * most_sessions;
+  struct Copies {
+    std::uint64_t copied = 0, cut = 0, skipped = 0;
+  };
   // One writer, the lane's forwarding thread.
   struct alignas(64) Tally {
-    engine::Counter copied, cut, skipped, lost;
+    struct OfSession {
+      engine::Counter copied, cut, skipped;
+    };
+    std::array<OfSession, places> session;
+    std::array<engine::Counter, engine::max_ports> lost;  // by monitor port
+  };
+  struct Shown {
+    std::string name, to;
+    std::uint16_t port;
+    std::uint8_t tally;
+    Copies before;  // of the place's last session
   };
   static bool is_in(const std::atomic<PortBits>& ports, std::uint16_t port) {
     return (ports.load(std::memory_order_relaxed) >> port & 1) != 0;
   }
   void publish(std::unique_ptr<MirrorSessions> sessions);
+  void give_places(MirrorSessions& sessions);
+  Copies copies_at(std::size_t place) const;
+  std::uint64_t lost_at(std::uint16_t port) const;
   bool may_copy(const rte_mempool* pool, const engine::Emitter& out) const;
   template <typename Clone>
   void copy(const MirrorSessions& sessions, const MirrorSessions::Frame& frame, const rte_mempool* pool, Tally& tally,
@@ -73,6 +103,8 @@ class Mirror final : public engine::Element, public engine::TxHook, public engin
   std::optional<Exchanged<MirrorSessions>> current_;  // readers: each lane's forwarding thread
   std::atomic<PortBits> tx_from_{0}, to_{0};          // of these
   std::vector<Tally> tallies_;
+  mutable std::mutex showing_;
+  std::vector<Shown> shown_;          // the sessions in force
   std::vector<std::uint16_t> ports_;  // of each lane
   std::uint64_t latest_tsc_ = 0;  // a frame that has waited longer has no time for copies; 0: there is no such thing
   bool is_first_ = false;         // no element decides before this one

@@ -90,6 +90,7 @@ Read read_session(Settings section, const std::vector<Read>& before, const engin
   if (const std::string to = read.section.required_text("to"); !to.empty()) {
     if (const auto port = port_of(read.section, "to", to, ports)) {
       session.to = *port;
+      session.to_name = to;
       read.has_to = true;
     }
   }

@@ -26,9 +26,11 @@ inline constexpr unsigned most_sessions = 7;
 
 struct MirrorSession {
   std::string name;
+  std::uint8_t tally = 0;  // where the element counts for it
   PortBits from = 0;
   bool rx = false, tx = false;
   std::uint16_t to = 0;
+  std::string to_name;
   std::uint32_t most = 0;                   // bytes of a copy; 0: the whole frame
   std::vector<lookup::acl::AclRule> rules;  // one of them has to match
   bool has_rules = false;
@@ -47,6 +49,8 @@ class MirrorSessions {
   static Expected<std::unique_ptr<MirrorSessions>> create(const MirrorOptions& options);
 
   const std::vector<MirrorSession>& list() const { return sessions_; }
+  // Before lanes have them.
+  void set_tally(std::size_t session, std::uint8_t tally) { sessions_[session].tally = tally; }
   // Sessions that copy what comes in by this port, or leaves by it.
   SessionBits of_rx(std::uint16_t port) const { return of(port, &MirrorSession::rx); }
   SessionBits of_tx(std::uint16_t port) const { return of(port, &MirrorSession::tx); }
