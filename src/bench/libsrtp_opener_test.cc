@@ -13,7 +13,7 @@ namespace {
 
 using Bytes = std::vector<std::uint8_t>;
 
-TEST(LibsrtpOpener, opens_what_a_channel_has_sealed) {
+TEST(LibsrtpOpener, OpensWhatAChannelHasSealed) {
   auto keys = crypto::KeyTable::make(4, true);
   auto pool = srtp::StreamPool::make(8, 128);
   auto cpu = crypto::Cpu::make();

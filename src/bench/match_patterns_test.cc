@@ -19,7 +19,7 @@ class MatchPatterns : public testing::Test {
   }
 };
 
-TEST_F(MatchPatterns, are_read_from_a_file) {
+TEST_F(MatchPatterns, AreReadFromAFile) {
   const auto patterns = read_patterns(file("# two\n\n2e2E2f nocase\n00ff  # binary\n"));
   ASSERT_TRUE(patterns) << patterns.error().message;
   ASSERT_EQ(patterns->size(), 2u);
@@ -29,7 +29,7 @@ TEST_F(MatchPatterns, are_read_from_a_file) {
   EXPECT_FALSE((*patterns)[1].nocase);
 }
 
-TEST_F(MatchPatterns, are_the_best_ones_of_rules) {
+TEST_F(MatchPatterns, AreTheBestOnesOfRules) {
   const std::string path = testing::TempDir() + "patterns.rules";
   std::ofstream(path) << "alert tcp any any -> any any (content:\"a longer one\"; content:\"b\"; sid:1;)\n"
                          "# alert tcp any any -> any any (content:\"Folded\"; nocase; sid:2;)\n"
@@ -45,7 +45,7 @@ TEST_F(MatchPatterns, are_the_best_ones_of_rules) {
   EXPECT_FALSE(choose_patterns(path));
 }
 
-TEST_F(MatchPatterns, a_mistake_has_its_line) {
+TEST_F(MatchPatterns, AMistakeHasItsLine) {
   for (const char* text : {"abc\n", "2e\nxy\n", "2e Nocase\n", "2e 2f\n"}) {
     const auto patterns = read_patterns(file(text));
     ASSERT_FALSE(patterns) << text;
@@ -55,7 +55,7 @@ TEST_F(MatchPatterns, a_mistake_has_its_line) {
   EXPECT_FALSE(read_patterns("/no/such/file"));
 }
 
-TEST_F(MatchPatterns, made_up_ones_are_the_same_each_time_and_differ_from_one_another) {
+TEST_F(MatchPatterns, MadeUpOnesAreTheSameEachTimeAndDifferFromOneAnother) {
   const auto once = make_patterns(3000), again = make_patterns(3000);
   std::set<std::string> distinct;
   for (std::size_t i = 0; i < once.size(); ++i) {

@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::uint32_t frame_count = 40;
 
-TEST(IsTold, up_to_eight_keys_and_that_there_are_more) {
+TEST(IsTold, UpToEightKeysAndThatThereAreMore) {
   const std::vector<std::uint32_t> ten{0, 1, 2, 3, 4, 5, 6, 7, 8, 9};
   struct Case {
     std::size_t there;  // the first of ten
@@ -73,7 +73,7 @@ class MatchVerify : public testing::Test {
 };
 
 // From any byte on, and anew behind its end.
-TEST_F(MatchVerify, payloads_are_pieces_of_what_is_given) {
+TEST_F(MatchVerify, PayloadsArePiecesOfWhatIsGiven) {
   constexpr std::uint32_t count = 200;
   void* const memory = gpu_->allocate_host(std::size_t{count} * MatchFrames::pitch).value();
   const std::string given = "a capture's bytes, which are few";
@@ -92,7 +92,7 @@ TEST_F(MatchVerify, payloads_are_pieces_of_what_is_given) {
   EXPECT_GT(begins.size(), given.size() / 2);
 }
 
-TEST_F(MatchVerify, every_key_is_marked_also_behind_the_eighth) {
+TEST_F(MatchVerify, EveryKeyIsMarkedAlsoBehindTheEighth) {
   const auto reference = matcher_of(keys_);
   ASSERT_TRUE(reference);
   const auto marked = verify_every_key(**reference, keys_, *frames_, *matcher_, gpu_->stream(0));
@@ -100,7 +100,7 @@ TEST_F(MatchVerify, every_key_is_marked_also_behind_the_eighth) {
   EXPECT_GT(*marked, std::uint64_t{frame_count} * match::max_hits);
 }
 
-TEST_F(MatchVerify, a_key_that_is_marked_and_not_there_is_an_error) {
+TEST_F(MatchVerify, AKeyThatIsMarkedAndNotThereIsAnError) {
   const auto reference = matcher_of(match::KeySet(others_));
   ASSERT_TRUE(reference);
   const auto marked = verify_every_key(**reference, keys_, *frames_, *matcher_, gpu_->stream(0));
@@ -108,7 +108,7 @@ TEST_F(MatchVerify, a_key_that_is_marked_and_not_there_is_an_error) {
   EXPECT_THAT(marked.error().message, testing::StartsWith("NOT VERIFIED: frame "));
 }
 
-TEST_F(MatchVerify, each_technique_and_the_filter_have_a_row_in_both_places) {
+TEST_F(MatchVerify, EachTechniqueAndTheFilterHaveARowInBothPlaces) {
   const auto reference = matcher_of(keys_);
   ASSERT_TRUE(reference);
   BenchOptions options;
@@ -125,7 +125,7 @@ TEST_F(MatchVerify, each_technique_and_the_filter_have_a_row_in_both_places) {
   }
 }
 
-TEST_F(MatchVerify, a_filter_that_finds_other_keys_has_no_row) {
+TEST_F(MatchVerify, AFilterThatFindsOtherKeysHasNoRow) {
   const auto reference = matcher_of(match::KeySet(others_));
   ASSERT_TRUE(reference);
   const auto ok = compare(**reference);

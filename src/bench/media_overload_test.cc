@@ -11,19 +11,19 @@ using std::chrono::microseconds;
 
 const engine::StreamDemand demand{1370, microseconds(1000), 10'000'000};
 
-TEST(MediaOverload, as_many_streams_are_admitted_as_fit) {
+TEST(MediaOverload, AsManyStreamsAreAdmittedAsFit) {
   engine::StreamAdmission admission({605'000'000, microseconds(900), 1370});
   EXPECT_EQ(admitted_of(admission, 100, demand), 60U);
   EXPECT_EQ(admission.state().refused, 40U);
   EXPECT_EQ(admission.state().rate, 600'000'000U);
 }
 
-TEST(MediaOverload, none_is_admitted_whose_deadline_is_not_above_the_bound) {
+TEST(MediaOverload, NoneIsAdmittedWhoseDeadlineIsNotAboveTheBound) {
   engine::StreamAdmission admission({605'000'000, microseconds(1000), 1370});
   EXPECT_EQ(admitted_of(admission, 100, demand), 0U);
 }
 
-TEST(MediaOverload, a_profile_admits_where_it_is_of_this_gateway) {
+TEST(MediaOverload, AProfileAdmitsWhereItIsOfThisGateway) {
   engine::Profile profile;
   profile.subject = {"machine", "GPU", {"srtp", "bridge"}, "AEAD_AES_128_GCM", 4, 1};
   profile.packet = 1504;

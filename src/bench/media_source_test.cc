@@ -106,7 +106,7 @@ class MediaSourceTest : public testing::Test {
   }
 };
 
-TEST_F(MediaSourceTest, every_packet_is_new_and_right) {
+TEST_F(MediaSourceTest, EveryPacketIsNewAndRight) {
   for (const Case& one : {Case{"AES_CM_128_HMAC_SHA1_80", false, true, Spoils::nothing, ""},
                           Case{"AES_CM_128_HMAC_SHA1_32", true, true, Spoils::nothing, ""},
                           Case{"AEAD_AES_256_GCM", true, false, Spoils::nothing, ""},
@@ -119,7 +119,7 @@ TEST_F(MediaSourceTest, every_packet_is_new_and_right) {
   }
 }
 
-TEST_F(MediaSourceTest, what_is_wrong_is_seen) {
+TEST_F(MediaSourceTest, WhatIsWrongIsSeen) {
   for (const Case& one : {Case{"AES_CM_128_HMAC_SHA1_80", false, true, Spoils::payload, "tag that left is not right"},
                           Case{"AES_CM_128_HMAC_SHA1_80", false, true, Spoils::tag, "tag that left is not right"},
                           Case{"AEAD_AES_128_GCM", false, false, Spoils::checksum, "wrong IPv4 checksum"}}) {

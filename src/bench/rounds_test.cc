@@ -11,7 +11,7 @@ namespace {
 using testing::DoubleEq;
 using testing::Each;
 
-TEST(Rounds, give_the_middle_one_without_the_one_that_ran_cold) {
+TEST(Rounds, GiveTheMiddleOneWithoutTheOneThatRanCold) {
   // The first two are the slowest.
   const std::vector<std::uint64_t> frames = {1, 2, 40, 30, 50, 20};
   std::vector<double> lengths;
@@ -30,7 +30,7 @@ TEST(Rounds, give_the_middle_one_without_the_one_that_ran_cold) {
   EXPECT_THAT(lengths, Each(DoubleEq(2)));
 }
 
-TEST(Rounds, end_with_the_first_error) {
+TEST(Rounds, EndWithTheFirstError) {
   for (const unsigned bad : {1U, 2U, 4U}) {
     unsigned measured = 0;
     const auto outcome = in_rounds(1, [&](double) -> Expected<Outcome> {

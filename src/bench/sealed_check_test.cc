@@ -31,7 +31,7 @@ Bytes sealed_by_libsrtp(const LibsrtpApi& api, const srtp::SuiteFacts& suite, By
   return packet;
 }
 
-TEST(SealedCheck, takes_what_libsrtp_has_sealed_and_nothing_else) {
+TEST(SealedCheck, TakesWhatLibsrtpHasSealedAndNothingElse) {
   const auto api = LibsrtpApi::load();
   ASSERT_TRUE(api) << api.error().message;
   ASSERT_EQ(api->init(), srtp_err_status_ok);

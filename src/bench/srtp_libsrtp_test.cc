@@ -10,7 +10,7 @@ namespace sluice::cli::bench {
 namespace {
 
 // Every packet of every core once at least, in sessions that take them.
-TEST(LibSrtp, protects_packets_of_many_streams_on_all_cores) {
+TEST(LibSrtp, ProtectsPacketsOfManyStreamsOnAllCores) {
   constexpr std::uint32_t count = 256, streams = 7;
   auto gpu = device::Gpu::open(0, 1);
   ASSERT_TRUE(gpu);
@@ -31,7 +31,7 @@ TEST(LibSrtp, protects_packets_of_many_streams_on_all_cores) {
 }
 
 // Each counts from 0.
-TEST(LibSrtp, protects_in_rounds_of_their_own) {
+TEST(LibSrtp, ProtectsInRoundsOfTheirOwn) {
   constexpr std::uint32_t count = 512, streams = 7;
   auto gpu = device::Gpu::open(0, 1);
   ASSERT_TRUE(gpu);

@@ -16,7 +16,7 @@
 namespace sluice::crypto {
 namespace {
 
-TEST(Algorithm, each_has_a_number_a_name_and_known_answers_of_every_key_length) {
+TEST(Algorithm, EachHasANumberANameAndKnownAnswersOfEveryKeyLength) {
   std::set<Cipher> ciphers{Cipher::none};
   std::set<std::string_view> names;
   for (const Algorithm* const one : algorithms()) {
@@ -37,7 +37,7 @@ TEST(Algorithm, each_has_a_number_a_name_and_known_answers_of_every_key_length) 
 }
 
 // What devices and grouping go by.
-TEST(Algorithm, a_key_says_how_long_it_is) {
+TEST(Algorithm, AKeySaysHowLongItIs) {
   auto keys = KeyTable::make(1, true);
   ASSERT_TRUE(keys);
   const std::vector<std::uint8_t> bytes(64);
@@ -54,7 +54,7 @@ TEST(Algorithm, a_key_says_how_long_it_is) {
   }
 }
 
-TEST(Side, the_first_by_priority_that_can_does_it) {
+TEST(Side, TheFirstByPriorityThatCanDoesIt) {
   const Side* const both[] = {&cpu_side(), &gpu_side()};
   const Side* const cores[] = {&cpu_side()};
   const Side* const gpus[] = {&gpu_side()};
@@ -70,7 +70,7 @@ TEST(Side, the_first_by_priority_that_can_does_it) {
 }
 
 // A device that follows the table has nothing where its kernels would do something else.
-TEST(Side, a_follower_gets_no_key_that_it_cannot_use) {
+TEST(Side, AFollowerGetsNoKeyThatItCannotUse) {
   auto keys = KeyTable::make(2, true);
   ASSERT_TRUE(keys);
   const std::vector<std::uint8_t> bytes(64, 7);
@@ -91,7 +91,7 @@ TEST(Side, a_follower_gets_no_key_that_it_cannot_use) {
   }
 }
 
-TEST(Side, known_answers_are_of_what_it_can_do) {
+TEST(Side, KnownAnswersAreOfWhatItCanDo) {
   const auto of_gpu = known_answers(&gpu_side()), all = known_answers();
   EXPECT_EQ(known_answers(&cpu_side()).size(), all.size());
   EXPECT_LT(of_gpu.size(), all.size());

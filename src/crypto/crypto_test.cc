@@ -32,7 +32,7 @@ Bytes random_bytes(std::mt19937& random, std::size_t length) {
   return bytes;
 }
 
-TEST(Crypto, self_test_passes) {
+TEST(Crypto, SelfTestPasses) {
   auto cpu = Cpu::make();
   ASSERT_TRUE(cpu) << cpu.error().message;
   EXPECT_NE(cpu->instruction_set(), "none");
@@ -40,7 +40,7 @@ TEST(Crypto, self_test_passes) {
   EXPECT_TRUE(tested) << tested.error().message;
 }
 
-TEST(Crypto, a_known_answer_that_does_not_come_out_is_seen) {
+TEST(Crypto, AKnownAnswerThatDoesNotComeOutIsSeen) {
   auto cpu = Cpu::make();
   auto batch = KnownAnswerBatch::make(false);
   ASSERT_TRUE(cpu && batch);
@@ -139,7 +139,7 @@ Sealed seal_by_openssl(const Material& material, const Job& job, const Bytes& pa
 
 // Batches of every length, ciphers, keys, directions, lengths, gaps and alignments mixed. Nothing but what a job may
 // write changes; what it gives is OpenSSL's.
-TEST(Crypto, batches_do_as_openssl_does) {
+TEST(Crypto, BatchesDoAsOpensslDoes) {
   std::mt19937 random(1);
   auto cpu = Cpu::make();
   auto keys = KeyTable::make(64, true);
@@ -204,7 +204,7 @@ TEST(Crypto, batches_do_as_openssl_does) {
 // -- the table of keys
 // -----------------------------------------------------------------------------------------------------
 
-TEST(KeyTable, powers_are_those_of_h) {
+TEST(KeyTable, PowersAreThoseOfH) {
   auto keys = KeyTable::make(2, true);
   ASSERT_TRUE(keys);
   const Bytes key = from_hex("feffe9928665731c6d6a8f9467308308");
@@ -240,7 +240,7 @@ TEST(KeyTable, powers_are_those_of_h) {
   }
 }
 
-TEST(KeyTable, refuses_what_the_cipher_has_not) {
+TEST(KeyTable, RefusesWhatTheCipherHasNot) {
   auto keys = KeyTable::make(1, false);
   auto with_gcm = KeyTable::make(1, true);
   ASSERT_TRUE(keys && with_gcm);
@@ -275,7 +275,7 @@ TEST(KeyTable, refuses_what_the_cipher_has_not) {
             "the table of keys is full: it has room for 1");
 }
 
-TEST(KeyTable, a_released_slot_is_wiped_and_used_again) {
+TEST(KeyTable, AReleasedSlotIsWipedAndUsedAgain) {
   auto keys = KeyTable::make(2, true);
   ASSERT_TRUE(keys);
   const Bytes key(32, 7);
@@ -299,7 +299,7 @@ TEST(KeyTable, a_released_slot_is_wiped_and_used_again) {
 }
 
 // What a reload that is refused gives back, beside what others take: each slot is one key's at a time.
-TEST(KeyTable, slots_come_and_go_on_several_threads) {
+TEST(KeyTable, SlotsComeAndGoOnSeveralThreads) {
   constexpr std::uint32_t capacity = 64;
   constexpr unsigned threads = 4, each = 8, rounds = 4'000;
   auto keys = KeyTable::make(capacity, false);
@@ -341,7 +341,7 @@ TEST(KeyTable, slots_come_and_go_on_several_threads) {
   EXPECT_FALSE(slots.contains(capacity));
 }
 
-TEST(Secret, is_wiped_and_compared) {
+TEST(Secret, IsWipedAndCompared) {
   union Place {  // its bytes can be read after the secret's end
     Place() : secret() {}
     ~Place() {}
@@ -355,7 +355,7 @@ TEST(Secret, is_wiped_and_compared) {
   EXPECT_EQ(Bytes(place.bytes, place.bytes + 4), Bytes(4));
 }
 
-TEST(Secret, a_keystream_needs_a_key_of_16_or_32_bytes) {
+TEST(Secret, AKeystreamNeedsAKeyOf16Or32Bytes) {
   const std::uint8_t iv[16] = {};
   std::uint8_t out[16];
   EXPECT_FALSE(aes_ctr_keystream(Bytes(24), iv, out));

@@ -249,7 +249,7 @@ class GpuCryptoTest : public testing::Test {
   std::uint8_t* memory_ = nullptr;
 };
 
-TEST_F(GpuCryptoTest, known_answers_come_out) {
+TEST_F(GpuCryptoTest, KnownAnswersComeOut) {
   for (const GpuPath path : {GpuPath::direct, GpuPath::copy}) {
     for (const bool opens : {false, true}) {
       auto batch = KnownAnswerBatch::make(opens, &gpu_side());
@@ -272,7 +272,7 @@ TEST_F(GpuCryptoTest, known_answers_come_out) {
   }
 }
 
-TEST_F(GpuCryptoTest, batches_do_as_the_cpu_does) {
+TEST_F(GpuCryptoTest, BatchesDoAsTheCpuDoes) {
   std::mt19937 random(7);
   for (std::uint32_t i = 0; i < slots; ++i) install_random(keys_, random);
   struct Case {
@@ -301,7 +301,7 @@ TEST_F(GpuCryptoTest, batches_do_as_the_cpu_does) {
 
 // In several batches, more than there is staging for at once, and some empty: in one copy where they stand behind one
 // another, or, in pieces of 40,000 bytes, in several.
-TEST_F(GpuCryptoTest, batches_together_do_as_the_cpu_does) {
+TEST_F(GpuCryptoTest, BatchesTogetherDoAsTheCpuDoes) {
   std::mt19937 random(19);
   for (std::uint32_t i = 0; i < slots; ++i) install_random(keys_, random);
   struct Case {
@@ -327,7 +327,7 @@ TEST_F(GpuCryptoTest, batches_together_do_as_the_cpu_does) {
 }
 
 // Where lines, SHA-1's blocks, AES's and units begin and end against one another.
-TEST_F(GpuCryptoTest, every_length_at_every_place) {
+TEST_F(GpuCryptoTest, EveryLengthAtEveryPlace) {
   std::mt19937 random(11);
   for (std::uint32_t i = 0; i < slots; ++i) install_random(keys_, random);
   for (const std::size_t own_bytes : {0, 15}) {
@@ -348,7 +348,7 @@ TEST_F(GpuCryptoTest, every_length_at_every_place) {
 
 // A tag that begins in a packet's first unit. In front of the packet are the batch's verdicts, of which a lane of the
 // host shim writes its own only when those before it have written what they have.
-TEST_F(GpuCryptoTest, nothing_in_front_of_a_packet_is_written) {
+TEST_F(GpuCryptoTest, NothingInFrontOfAPacketIsWritten) {
   std::mt19937 random(23);
   for (std::uint32_t i = 0; i < slots; ++i) install_random(keys_, random);
   std::uint32_t slot = 0;
@@ -370,7 +370,7 @@ TEST_F(GpuCryptoTest, nothing_in_front_of_a_packet_is_written) {
   }
 }
 
-TEST_F(GpuCryptoTest, the_longest_packets) {
+TEST_F(GpuCryptoTest, TheLongestPackets) {
   std::mt19937 random(13);
   for (std::uint32_t i = 0; i < slots; ++i) install_random(keys_, random);
   for (const GpuPath path : {GpuPath::copy, GpuPath::direct}) {
@@ -389,7 +389,7 @@ TEST_F(GpuCryptoTest, the_longest_packets) {
   }
 }
 
-TEST_F(GpuCryptoTest, an_empty_batch_and_one_too_large) {
+TEST_F(GpuCryptoTest, AnEmptyBatchAndOneTooLarge) {
   make(GpuPath::automatic);
   EXPECT_TRUE(crypto_->run({jobs_, verdicts_, 0}, gpu_->stream(0)));
   const auto many = crypto_->run({jobs_, verdicts_, most_jobs + 1}, gpu_->stream(0));
@@ -407,7 +407,7 @@ TEST_F(GpuCryptoTest, an_empty_batch_and_one_too_large) {
 }
 
 // A slot is not done before its key has come, nor after it has gone; others go on.
-TEST_F(GpuCryptoTest, keys_come_and_go_between_batches) {
+TEST_F(GpuCryptoTest, KeysComeAndGoBetweenBatches) {
   std::mt19937 random(17);
   for (std::uint32_t i = 0; i < slots; ++i) install_random(keys_, random);
   make(GpuPath::direct);
@@ -437,7 +437,7 @@ TEST_F(GpuCryptoTest, keys_come_and_go_between_batches) {
 }
 
 // One stream's batch is under way while keys change, and another's names the new ones.
-TEST_F(GpuCryptoTest, keys_change_while_a_batch_runs) {
+TEST_F(GpuCryptoTest, KeysChangeWhileABatchRuns) {
   std::mt19937 random(19);
   for (std::uint32_t i = 0; i < slots; ++i) install_random(keys_, random);
   make(GpuPath::direct);
@@ -467,14 +467,14 @@ TEST_F(GpuCryptoTest, keys_change_while_a_batch_runs) {
   }
 }
 
-TEST_F(GpuCryptoTest, a_lost_gpu_is_said) {
+TEST_F(GpuCryptoTest, ALostGpuIsSaid) {
   make(GpuPath::automatic);
   gpu_->lose("pulled out");
   EXPECT_EQ(crypto_->sync(gpu_->stream(0)).error().message, "GPU lost: pulled out");
   EXPECT_EQ(crypto_->run({jobs_, verdicts_, 1}, gpu_->stream(0)).error().message, "GPU lost: pulled out");
 }
 
-TEST(KeyChanges, a_slot_comes_once_as_it_is_now) {
+TEST(KeyChanges, ASlotComesOnceAsItIsNow) {
   KeyTable keys = KeyTable::make(8, true).value();
   std::mt19937 random(1);
   install_random(keys, random);

@@ -15,7 +15,7 @@ std::span<const std::uint8_t> bytes(std::string_view text) {
 }
 
 // RFC 4231's keys are of other lengths; this one was made by Python's hmac.
-TEST(KeyedHash, is_hmac_sha256_of_the_parts_with_their_lengths) {
+TEST(KeyedHash, IsHmacSha256OfThePartsWithTheirLengths) {
   std::array<std::uint8_t, 32> key{};
   for (std::size_t i = 0; i < key.size(); ++i) key[i] = static_cast<std::uint8_t>(i);
   const std::uint64_t hash = keyed_hash(key, {bytes("ab"), bytes("c")});
@@ -24,7 +24,7 @@ TEST(KeyedHash, is_hmac_sha256_of_the_parts_with_their_lengths) {
   EXPECT_EQ(first, (std::array<std::uint8_t, 8>{0xb0, 0xc0, 0x0b, 0x9c, 0x00, 0x89, 0x47, 0x55}));
 }
 
-TEST(KeyedHash, differs_by_key_and_by_where_parts_end) {
+TEST(KeyedHash, DiffersByKeyAndByWherePartsEnd) {
   std::array<std::uint8_t, 32> key{}, other{};
   other[31] = 1;
   const std::set<std::uint64_t> all = {keyed_hash(key, {bytes("ab"), bytes("c")}),

@@ -29,7 +29,7 @@ constexpr std::uint64_t whole = 1 << 30;
 
 class FindRuns : public testing::TestWithParam<Case> {};
 
-TEST_P(FindRuns, finds) {
+TEST_P(FindRuns, Finds) {
   const Case& c = GetParam();
   std::array<FrameRun, 8> runs;
   const unsigned count = find_runs(c.frame.data(), c.length.data(), static_cast<std::uint32_t>(c.frame.size()),
@@ -56,7 +56,7 @@ void expect_alike(const FrameRun& one, const FrameRun& other) {
 }
 
 // Met one by one, the same runs are found; pieces are as wide as their run.
-TEST_P(FindRuns, finds_them_one_by_one) {
+TEST_P(FindRuns, FindsThemOneByOne) {
   const Case& c = GetParam();
   RunList list;
   list.clear();
@@ -73,7 +73,7 @@ TEST_P(FindRuns, finds_them_one_by_one) {
   }
 }
 
-TEST(RunList, is_as_what_finds_runs_at_random) {
+TEST(RunList, IsAsWhatFindsRunsAtRandom) {
   std::mt19937 random(11);
   for (unsigned trial = 0; trial < 500; ++trial) {
     std::vector<std::uint64_t> frame;
@@ -146,7 +146,7 @@ INSTANTIATE_TEST_SUITE_P(
              {{0x2000, 0, 2, 0x800, 100, true}, {0x1000, 2, 2, 0x800, 90, true}}}),
     [](const auto& info) { return info.param.name; });
 
-TEST(FindRunsLimits, too_many_runs_are_none) {
+TEST(FindRunsLimits, TooManyRunsAreNone) {
   std::array<FrameRun, 2> runs;
   const std::array<std::uint64_t, 3> frame{0x1000, 0x9000, 0x2000};
   const std::array<std::uint16_t, 3> length{60, 60, 60};
@@ -156,7 +156,7 @@ TEST(FindRunsLimits, too_many_runs_are_none) {
 }
 
 // Two halves of a run that was found in one piece are that run again; nothing else is joined.
-TEST(JoinRuns, joins_what_stands_behind_one_another) {
+TEST(JoinRuns, JoinsWhatStandsBehindOneAnother) {
   for (const bool descending : {false, true}) {
     std::vector<std::uint64_t> frame;
     for (std::uint64_t i = 0; i < 10; ++i) frame.push_back(0x10000 + (descending ? 9 - i : i) * 2048);
@@ -199,7 +199,7 @@ TEST(JoinRuns, joins_what_stands_behind_one_another) {
   }
 }
 
-TEST(WorthCopying, is_what_moves_much_at_a_time_and_little_beside_frames) {
+TEST(WorthCopying, IsWhatMovesMuchAtATimeAndLittleBesideFrames) {
   const auto runs_of = [](std::uint32_t rows, std::uint32_t width) { return FrameRun{0, 0, rows, 2048, width, false}; };
   const FrameRun large = runs_of(1000, 1408), small = runs_of(100, 1408);
   EXPECT_TRUE(worth_copying(&large, 1, 1000 * 1408)) << "1.4 MB of frames of one size";
@@ -210,7 +210,7 @@ TEST(WorthCopying, is_what_moves_much_at_a_time_and_little_beside_frames) {
   EXPECT_FALSE(worth_copying(nullptr, 0, 0));
 }
 
-TEST(Staging, keeps_the_alignment_of_the_host_and_the_order_of_memory) {
+TEST(Staging, KeepsTheAlignmentOfTheHostAndTheOrderOfMemory) {
   alignas(128) static std::array<std::byte, 4 * 256> staging;
   const auto base = reinterpret_cast<std::uint64_t>(staging.data());
   const StagedFrames up = staged_frames({0x10042, 1, 3, 0x800, 100, false}, staging.data(), 256);

@@ -31,7 +31,7 @@ class GpuTest : public testing::Test {
   std::unique_ptr<Gpu> gpu_;
 };
 
-TEST_F(GpuTest, says_what_it_is) {
+TEST_F(GpuTest, SaysWhatItIs) {
   EXPECT_EQ(gpu_->info().index, 0);
   EXPECT_FALSE(gpu_->info().name.empty());
   EXPECT_GT(gpu_->info().multiprocessors, 0);
@@ -40,13 +40,13 @@ TEST_F(GpuTest, says_what_it_is) {
   EXPECT_NE(gpu_->stream(0).raw(), gpu_->stream(1).raw());
 }
 
-TEST_F(GpuTest, a_gpu_that_is_not_there_is_an_error_with_the_count) {
+TEST_F(GpuTest, AGpuThatIsNotThereIsAnErrorWithTheCount) {
   const auto gpu = Gpu::open(99, 1);
   ASSERT_FALSE(gpu);
   EXPECT_THAT(gpu.error().message, testing::HasSubstr("no GPU with index 99: this machine has"));
 }
 
-TEST_F(GpuTest, pinned_memory_is_zeroed_and_registered_memory_is_accepted_once) {
+TEST_F(GpuTest, PinnedMemoryIsZeroedAndRegisteredMemoryIsAcceptedOnce) {
   auto memory = gpu_->allocate_host(10'000);
   ASSERT_TRUE(memory) << memory.error().message;
   const auto* bytes = static_cast<const unsigned char*>(*memory);
@@ -63,7 +63,7 @@ TEST_F(GpuTest, pinned_memory_is_zeroed_and_registered_memory_is_accepted_once) 
   std::free(own);
 }
 
-TEST_F(GpuTest, marks_are_answered_in_order_and_only_so_many_are_pending) {
+TEST_F(GpuTest, MarksAreAnsweredInOrderAndOnlySoManyArePending) {
   GpuStream& stream = gpu_->stream(0);
   EXPECT_EQ(stream.poll(), MarkState::done) << "nothing pending";
   for (int round = 0; round < 3; ++round) {  // the ring of marks wraps
@@ -75,7 +75,7 @@ TEST_F(GpuTest, marks_are_answered_in_order_and_only_so_many_are_pending) {
   }
 }
 
-TEST_F(GpuTest, a_lost_gpu_fails_pending_marks_and_every_later_call) {
+TEST_F(GpuTest, ALostGpuFailsPendingMarksAndEveryLaterCall) {
   GpuStream& stream = gpu_->stream(1);
   ASSERT_TRUE(stream.mark());
   gpu_->lose("for a test");

@@ -23,7 +23,7 @@ class LinkJitterTest : public testing::TestWithParam<LinkJitterOptions::Way> {
   std::unique_ptr<Gpu> gpu_;
 };
 
-TEST_P(LinkJitterTest, times_every_batch_and_changes_nothing) {
+TEST_P(LinkJitterTest, TimesEveryBatchAndChangesNothing) {
   constexpr std::size_t bytes = 1 << 20;
   auto memory = gpu_->allocate_host(bytes);
   ASSERT_TRUE(memory);
@@ -45,7 +45,7 @@ TEST_P(LinkJitterTest, times_every_batch_and_changes_nothing) {
   EXPECT_THAT(jitter_text(options, *jitter), testing::HasSubstr("hold-up"));
 }
 
-TEST_P(LinkJitterTest, refuses_what_it_cannot_measure) {
+TEST_P(LinkJitterTest, RefusesWhatItCannotMeasure) {
   EXPECT_FALSE(measure_jitter(*gpu_, {.way = GetParam(), .gbytes = 1, .seconds = 0.1}));
 }
 

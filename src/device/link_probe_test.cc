@@ -22,7 +22,7 @@ class LinkProbe : public testing::Test {
   std::unique_ptr<Gpu> gpu_;
 };
 
-TEST_F(LinkProbe, measures_everything) {
+TEST_F(LinkProbe, MeasuresEverything) {
   const auto ceilings = probe_link(*gpu_, {.bytes = 1 << 20, .seconds_each = 0.001});
   ASSERT_TRUE(ceilings) << ceilings.error().message;
   EXPECT_GT(ceilings->large.up, 0);
@@ -41,7 +41,7 @@ TEST_F(LinkProbe, measures_everything) {
                                     testing::HasSubstr("frames of  1408 B")));
 }
 
-TEST_F(LinkProbe, quick_measures_the_essentials_in_the_caller_s_memory) {
+TEST_F(LinkProbe, QuickMeasuresTheEssentialsInTheCallersMemory) {
   auto memory = gpu_->allocate_host(1 << 20);
   ASSERT_TRUE(memory);
   const auto ceilings = probe_link(*gpu_, {.quick = true, .memory = *memory, .bytes = 1 << 20, .seconds_each = 0.001});
@@ -54,7 +54,7 @@ TEST_F(LinkProbe, quick_measures_the_essentials_in_the_caller_s_memory) {
   EXPECT_TRUE(ceilings->chunks.empty());
 }
 
-TEST_F(LinkProbe, too_little_memory_is_an_error) {
+TEST_F(LinkProbe, TooLittleMemoryIsAnError) {
   const auto ceilings = probe_link(*gpu_, {.bytes = 4096});
   ASSERT_FALSE(ceilings);
   EXPECT_THAT(ceilings.error().message, testing::HasSubstr("1 MiB"));

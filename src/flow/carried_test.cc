@@ -12,7 +12,7 @@ using testing::UnorderedElementsAre;
 
 using Rules = std::vector<std::uint32_t>;
 
-TEST(Carried, keeps_eight_and_knows_that_there_are_more) {
+TEST(Carried, KeepsEightAndKnowsThatThereAreMore) {
   Carried carried;
   carried.use(1);
   carried.keep(Rules{1, 2, 3, 2}, {}, true);
@@ -29,7 +29,7 @@ TEST(Carried, keeps_eight_and_knows_that_there_are_more) {
   EXPECT_THAT(carried.open(), ElementsAre(9));
 }
 
-TEST(Carried, what_has_begun_shares_the_room_of_what_is_open) {
+TEST(Carried, WhatHasBegunSharesTheRoomOfWhatIsOpen) {
   Carried carried;
   carried.use(1);
   EXPECT_TRUE(carried.empty());
@@ -67,7 +67,7 @@ TEST(Carried, what_has_begun_shares_the_room_of_what_is_open) {
 }
 
 // Its pattern may come anew in the next piece, and it is known to have held besides.
-TEST(Carried, what_holds_may_have_begun) {
+TEST(Carried, WhatHoldsMayHaveBegun) {
   Carried carried;
   carried.use(1);
   carried.keep({}, Rules{1}, true);
@@ -78,7 +78,7 @@ TEST(Carried, what_holds_may_have_begun) {
   EXPECT_THAT(carried.held(), ElementsAre(1));
 }
 
-TEST(Carried, what_held_is_not_open_until_it_is_renewed) {
+TEST(Carried, WhatHeldIsNotOpenUntilItIsRenewed) {
   Carried carried;
   carried.use(1);
   carried.keep(Rules{1, 2}, {}, true);
@@ -92,7 +92,7 @@ TEST(Carried, what_held_is_not_open_until_it_is_renewed) {
   EXPECT_THAT(carried.held(), ElementsAre(8, 9, 10));
 }
 
-TEST(Carried, other_rules_begin_anew) {
+TEST(Carried, OtherRulesBeginAnew) {
   Carried carried;
   carried.use(1);
   carried.keep(Rules(9, 1), Rules{3}, true);

@@ -51,7 +51,7 @@ struct Rig {
   Milliseconds timeout;
 };
 
-TEST(Fragments, any_order_with_repetitions_makes_the_datagram_once) {
+TEST(Fragments, AnyOrderWithRepetitionsMakesTheDatagramOnce) {
   std::mt19937 random(1);
   for (int round = 0; round < 300; ++round) {
     const bool v4 = round % 2 == 0;
@@ -143,7 +143,7 @@ const std::vector<Case> cases{
     {"too long for IPv6", {{65'520, 65'536, false, Taken::refused}}, 1, 0, 6},
 };
 
-TEST(Fragments, what_does_not_fit_is_refused) {
+TEST(Fragments, WhatDoesNotFitIsRefused) {
   for (const Case& one : cases) {
     for (const int family : {4, 6}) {
       if (one.family != 0 && one.family != family) continue;
@@ -162,7 +162,7 @@ TEST(Fragments, what_does_not_fit_is_refused) {
 }
 
 // RFC 1858 and RFC 3128: whoever sees the datagram is not deceived by a header in pieces, nor by one that is replaced.
-TEST(Fragments, a_tcp_header_may_come_in_pieces_and_not_twice) {
+TEST(Fragments, ATcpHeaderMayComeInPiecesAndNotTwice) {
   const Bytes whole = tcp();
   Rig rig;
   EXPECT_EQ(rig.take(fragment_of(whole, 7, 0, 8, true)), Taken::kept);
@@ -172,7 +172,7 @@ TEST(Fragments, a_tcp_header_may_come_in_pieces_and_not_twice) {
   EXPECT_EQ(rig.take(fragment_of(whole, 8, 8, 120, false)), Taken::refused);
 }
 
-TEST(Fragments, the_key_is_of_addresses_identification_and_over_ipv4_the_protocol) {
+TEST(Fragments, TheKeyIsOfAddressesIdentificationAndOverIpv4TheProtocol) {
   for (const bool v4 : {true, false}) {
     Rig rig;
     const Bytes one = udp(v4), reply = PacketBuilder(v4 ? PacketBuilder().ipv4("10.0.0.2", "10.0.0.1")
@@ -198,7 +198,7 @@ TEST(Fragments, the_key_is_of_addresses_identification_and_over_ipv4_the_protoco
   }
 }
 
-TEST(Fragments, headers_before_the_fragment_header_stay) {
+TEST(Fragments, HeadersBeforeTheFragmentHeaderStay) {
   const Bytes plain = udp(false);
   const Bytes first = PacketBuilder()
                           .vlan(5)
@@ -222,7 +222,7 @@ TEST(Fragments, headers_before_the_fragment_header_stay) {
   EXPECT_EQ(facts.payload, view(plain).substr(62));
 }
 
-TEST(Fragments, one_that_does_not_say_how_long_it_is_is_refused) {
+TEST(Fragments, OneThatDoesNotSayHowLongItIsIsRefused) {
   const auto built = [](std::optional<std::uint16_t> length) {
     PacketBuilder builder;
     builder.ipv6("2001:db8::1", "2001:db8::2").extension(packet::protocol_hop_by_hop, Bytes{1, 4, 0, 0, 0, 0});
@@ -235,7 +235,7 @@ TEST(Fragments, one_that_does_not_say_how_long_it_is_is_refused) {
   EXPECT_EQ(rig.take(built({})), Taken::kept);
 }
 
-TEST(Fragments, a_second_fragment_header_is_refused) {
+TEST(Fragments, ASecondFragmentHeaderIsRefused) {
   const Bytes whole = udp(false);
   Bytes nested = fragment_of(whole, 7, 0, 48, true);
   // An atomic one in front: its own next header is a fragment header again.
@@ -247,7 +247,7 @@ TEST(Fragments, a_second_fragment_header_is_refused) {
   EXPECT_EQ(rig.counters().malformed, 1U);
 }
 
-TEST(Fragments, what_is_missing_too_long_is_forgotten) {
+TEST(Fragments, WhatIsMissingTooLongIsForgotten) {
   for (const bool v4 : {true, false}) {
     Rig rig;
     const std::vector<Bytes> frames = fragments_of(udp(v4), 7, 56);
@@ -268,7 +268,7 @@ TEST(Fragments, what_is_missing_too_long_is_forgotten) {
 }
 
 // Behind a completed one of IPv6, which is remembered for longer.
-TEST(Fragments, an_identification_of_ipv4_counts_anew_soon) {
+TEST(Fragments, AnIdentificationOfIpv4CountsAnewSoon) {
   Rig rig;
   for (const Bytes& frame : fragments_of(udp(false), 1, 56)) rig.take(frame);
   const std::vector<Bytes> frames = fragments_of(udp(true), 7, 56);
@@ -279,7 +279,7 @@ TEST(Fragments, an_identification_of_ipv4_counts_anew_soon) {
   EXPECT_EQ(rig.take(frames[1]), Taken::whole);
 }
 
-TEST(Fragments, a_datagram_that_may_not_pass_stays_refused) {
+TEST(Fragments, ADatagramThatMayNotPassStaysRefused) {
   Rig rig;
   const std::vector<Bytes> frames = fragments_of(udp(true), 7, 56);
   rig.take(frames[0]);
@@ -292,7 +292,7 @@ TEST(Fragments, a_datagram_that_may_not_pass_stays_refused) {
   EXPECT_EQ(rig.take(frames[0]), Taken::kept);
 }
 
-TEST(Fragments, so_many_that_are_whole_are_remembered) {
+TEST(Fragments, SoManyThatAreWholeAreRemembered) {
   Rig rig(FragmentSettings{.remembered = 2});
   for (std::uint32_t id = 1; id < 4; ++id) {
     const std::vector<Bytes> frames = fragments_of(udp(true), id, 56);
@@ -306,7 +306,7 @@ TEST(Fragments, so_many_that_are_whole_are_remembered) {
   }
 }
 
-TEST(Fragments, pieces_are_bounded) {
+TEST(Fragments, PiecesAreBounded) {
   Rig rig(FragmentSettings{.pieces = 4});
   const std::vector<Bytes> frames = fragments_of(udp(true), 7, 16);
   ASSERT_GT(frames.size(), 5U);
@@ -317,7 +317,7 @@ TEST(Fragments, pieces_are_bounded) {
 }
 
 // Who has begun keeps its place: else a flood would have the last fragment of another one pass by itself.
-TEST(Fragments, a_flood_of_datagrams_takes_no_place) {
+TEST(Fragments, AFloodOfDatagramsTakesNoPlace) {
   Rig rig(FragmentSettings{.memory = 1 << 20});
   const std::vector<Bytes> mine = fragments_of(udp(true), 7, 56);
   rig.take(mine[0]);
@@ -331,7 +331,7 @@ TEST(Fragments, a_flood_of_datagrams_takes_no_place) {
   EXPECT_EQ(rig.take(mine[1]), Taken::refused) << "which is forgotten";
 }
 
-TEST(Fragments, who_waits_longest_gives_its_bytes_and_stays_refused) {
+TEST(Fragments, WhoWaitsLongestGivesItsBytesAndStaysRefused) {
   Rig rig(FragmentSettings{.memory = 1 << 20});
   const Bytes whole = udp(true, 2000);
   const std::vector<Bytes> done = fragments_of(whole, 60'000, 1400), mine = fragments_of(whole, 7, 1400);
@@ -348,7 +348,7 @@ TEST(Fragments, who_waits_longest_gives_its_bytes_and_stays_refused) {
 }
 
 // However many datagrams run out of time together: nobody waits until all are forgotten, and none is found meanwhile.
-TEST(Fragments, a_flood_runs_out_a_few_at_a_time) {
+TEST(Fragments, AFloodRunsOutAFewAtATime) {
   Rig rig(FragmentSettings{.memory = 1 << 20});
   constexpr std::uint32_t records = 2048, given_up = 500;
   for (std::uint32_t id = 0; id < records; ++id) {
@@ -379,7 +379,7 @@ TEST(Fragments, a_flood_runs_out_a_few_at_a_time) {
   EXPECT_EQ(rig.fragments.waiting(), records);
 }
 
-TEST(Fragments, bytes_of_what_has_run_out_are_taken_first) {
+TEST(Fragments, BytesOfWhatHasRunOutAreTakenFirst) {
   Rig rig(FragmentSettings{.memory = 1 << 20});
   const Bytes whole = udp(true, 2000);
   for (std::uint32_t id = 0; id < 512; ++id) {
@@ -392,7 +392,7 @@ TEST(Fragments, bytes_of_what_has_run_out_are_taken_first) {
   EXPECT_EQ(rig.take(fragment_of(large, 7, 40'000, 60'008, false)), Taken::whole);
 }
 
-TEST(Fragments, memory_is_what_is_said) {
+TEST(Fragments, MemoryIsWhatIsSaid) {
   const Fragments fragments(FragmentSettings{.memory = 32 << 20});
   EXPECT_GE(fragments.memory_bytes(), Fragments::memory_bytes(32 << 20));
   EXPECT_LE(fragments.memory_bytes(), Fragments::memory_bytes(32 << 20) * 102 / 100);
@@ -476,7 +476,7 @@ class Reference {
   std::string last_;
 };
 
-TEST(Fragments, the_reference_takes_the_same) {
+TEST(Fragments, TheReferenceTakesTheSame) {
   std::mt19937 random(7);
   const auto below = [&](unsigned number) { return static_cast<unsigned>(random() % number); };
   Rig rig;

@@ -51,7 +51,7 @@ PacketBuilder v6() {
   return PacketBuilder().ipv6("2001:db8::1", "2001:db8::2");
 }
 
-TEST(PlainPacket, is_what_most_frames_are) {
+TEST(PlainPacket, IsWhatMostFramesAre) {
   struct Case {
     const char* what;
     Bytes frame;
@@ -82,7 +82,7 @@ TEST(PlainPacket, is_what_most_frames_are) {
   }
 }
 
-TEST(PlainPacket, is_read_as_the_long_way_reads_it) {
+TEST(PlainPacket, IsReadAsTheLongWayReadsIt) {
   std::mt19937 random(1);
   unsigned plain = 0, other = 0;
   for (unsigned round = 0; round < 200'000; ++round) {

@@ -93,7 +93,7 @@ class Measuring : public testing::TestWithParam<Case> {
   std::unique_ptr<device::Gpu> gpu_;
 };
 
-TEST_P(Measuring, touch_on_the_device_is_touch_on_the_cpu_by_every_path) {
+TEST_P(Measuring, TouchOnTheDeviceIsTouchOnTheCpuByEveryPath) {
   for (TouchPath path : {TouchPath::automatic, TouchPath::copy, TouchPath::direct}) {
     SCOPED_TRACE("path " + std::to_string(static_cast<int>(path)));
     Touch touch({0}, path);
@@ -101,7 +101,7 @@ TEST_P(Measuring, touch_on_the_device_is_touch_on_the_cpu_by_every_path) {
   }
 }
 
-TEST_P(Measuring, echo_on_the_device_is_echo_on_the_cpu_by_every_path) {
+TEST_P(Measuring, EchoOnTheDeviceIsEchoOnTheCpuByEveryPath) {
   for (EchoPath path : {EchoPath::automatic, EchoPath::copy, EchoPath::direct, EchoPath::direct_down}) {
     SCOPED_TRACE("path " + std::to_string(static_cast<int>(path)));
     Echo echo({0}, 0x5A, path);
@@ -109,7 +109,7 @@ TEST_P(Measuring, echo_on_the_device_is_echo_on_the_cpu_by_every_path) {
   }
 }
 
-TEST_P(Measuring, the_cpu_does_what_the_definition_says) {
+TEST_P(Measuring, TheCpuDoesWhatTheDefinitionSays) {
   TestBatch before(nullptr, GetParam().shape), touched(nullptr, GetParam().shape), echoed(nullptr, GetParam().shape);
   const std::uint32_t count = GetParam().shape.count;
   Touch({0}).compute(touched.batch(), {0, count});
@@ -131,11 +131,11 @@ INSTANTIATE_TEST_SUITE_P(shapes, Measuring, testing::ValuesIn(cases()),
 
 // Batches large enough to travel in pieces on two streams at once.
 class MeasuringLarge : public Measuring {};
-TEST_P(MeasuringLarge, echo_in_pieces) {
+TEST_P(MeasuringLarge, EchoInPieces) {
   Echo echo({0}, 0x11, GetParam().path);
   compare(echo, GetParam().shape);
 }
-TEST_P(MeasuringLarge, touch_of_long_runs) {
+TEST_P(MeasuringLarge, TouchOfLongRuns) {
   Touch touch({0});
   compare(touch, GetParam().shape);
 }
@@ -149,7 +149,7 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& info) { return info.param.name; });
 
 using MeasuringTwice = Measuring;
-TEST_F(MeasuringTwice, batches_of_two_streams_do_not_disturb_each_other) {
+TEST_F(MeasuringTwice, BatchesOfTwoStreamsDoNotDisturbEachOther) {
   const BatchShape shape{.count = 500, .size = fixed(1408)};
   Echo echo({0}, 0x77, EchoPath::copy);
   ASSERT_TRUE(echo.attach(*gpu_, {1, 4, shape.count, shape.object_bytes}));
@@ -161,7 +161,7 @@ TEST_F(MeasuringTwice, batches_of_two_streams_do_not_disturb_each_other) {
     EXPECT_TRUE(std::ranges::equal(batch.memory(), before.memory())) << "four times XOR is nothing";
 }
 
-TEST_F(MeasuringTwice, a_batch_beyond_the_plan_goes_the_direct_way) {
+TEST_F(MeasuringTwice, ABatchBeyondThePlanGoesTheDirectWay) {
   const BatchShape planned{.count = 16, .size = fixed(100)}, larger{.count = 64, .size = fixed(2000)};
   Echo echo({0}, 0x5A, EchoPath::copy);
   Touch touch({0}, TouchPath::copy);
@@ -175,7 +175,7 @@ TEST_F(MeasuringTwice, a_batch_beyond_the_plan_goes_the_direct_way) {
   }
 }
 
-TEST_F(MeasuringTwice, an_empty_batch_is_nothing_to_do) {
+TEST_F(MeasuringTwice, AnEmptyBatchIsNothingToDo) {
   Touch touch({0});
   Echo echo({0}, 0, EchoPath::automatic);
   engine::Batch empty;

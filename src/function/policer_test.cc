@@ -25,7 +25,7 @@ struct Case {
 };
 
 // A little that a low rate would take long to fill is soon filled by a higher one: two frames at 1.2 kbit/s.
-TEST(Policer, lacks_as_many_bytes_under_another_rate) {
+TEST(Policer, LacksAsManyBytesUnderAnotherRate) {
   Policer policer(1'200, 3028, hz);
   ASSERT_TRUE(policer.take(1514, hz));
   ASSERT_TRUE(policer.take(1514, hz));
@@ -43,7 +43,7 @@ TEST(Policer, lacks_as_many_bytes_under_another_rate) {
 
 class PolicerTest : public testing::TestWithParam<Case> {};
 
-TEST_P(PolicerTest, lets_pass_rate_times_time_and_burst) {
+TEST_P(PolicerTest, LetsPassRateTimesTimeAndBurst) {
   const Case& c = GetParam();
   Policer policer(c.rate_bits, c.burst, hz);
   const double rate_bytes = static_cast<double>(c.rate_bits) / 8;
@@ -61,13 +61,13 @@ INSTANTIATE_TEST_SUITE_P(Rates, PolicerTest,
                                          Case{1'000'000'000, 65536, 1514, 1e-4}, Case{10'000'000'000, 65536, 64, 1e-3},
                                          Case{100'000'000'000, 1'000'000, 64, 1e-2}));
 
-TEST(Policer, lets_no_frame_pass_that_is_longer_than_the_largest) {
+TEST(Policer, LetsNoFramePassThatIsLongerThanTheLargest) {
   Policer policer(8'000'000, 3000, hz, 200);
   EXPECT_FALSE(policer.take(201, hz));
   EXPECT_TRUE(policer.take(200, hz));
 }
 
-TEST(Policer, begins_full_and_fills_up_to_the_burst_only) {
+TEST(Policer, BeginsFullAndFillsUpToTheBurstOnly) {
   Policer policer(8'000'000, 3000, hz);  // a byte each microsecond
   EXPECT_TRUE(policer.take(1500, hz));
   EXPECT_TRUE(policer.take(1500, hz));
@@ -81,7 +81,7 @@ TEST(Policer, begins_full_and_fills_up_to_the_burst_only) {
   EXPECT_FALSE(policer.take(10, much_later - hz)) << "a clock that is behind gets nothing for it";
 }
 
-TEST(Policer, the_slowest_and_the_fastest) {
+TEST(Policer, TheSlowestAndTheFastest) {
   Policer slow(1, 2000, hz);
   EXPECT_TRUE(slow.take(1514, hz));
   EXPECT_FALSE(slow.take(1514, hz + 3600 * hz));
@@ -90,7 +90,7 @@ TEST(Policer, the_slowest_and_the_fastest) {
   for (int i = 0; i < 1000; ++i) EXPECT_TRUE(fast.take(9000, hz));
 }
 
-TEST(Policer, lanes_share_it) {
+TEST(Policer, LanesShareIt) {
   constexpr std::uint64_t burst = 1'000'000;
   Policer policer(1, burst, hz);
   std::vector<std::uint64_t> taken(4);

@@ -235,7 +235,7 @@ void compare(const Bytes& frame, std::map<std::string, unsigned>& seen) {
   seen["fragment in IPv6"] += meta.fragment_header != 0 && meta.fragment() ? 1 : 0;
 }
 
-TEST(MetadataDifferential, mutated_frames) {
+TEST(MetadataDifferential, MutatedFrames) {
   Frames frames(7);
   std::map<std::string, unsigned> seen;
   for (int i = 0; i < 200'000 && !testing::Test::HasFatalFailure(); ++i) compare(frames.next(), seen);
@@ -245,7 +245,7 @@ TEST(MetadataDifferential, mutated_frames) {
   }
 }
 
-TEST(MetadataDifferential, random_bytes) {
+TEST(MetadataDifferential, RandomBytes) {
   std::mt19937 random(8);
   std::map<std::string, unsigned> seen;
   for (int i = 0; i < 100'000 && !testing::Test::HasFatalFailure(); ++i) {
@@ -262,7 +262,7 @@ TEST(MetadataDifferential, random_bytes) {
 }
 
 // Whatever is behind the headers: what read_inner() finds lies in the frame.
-TEST(MetadataDifferential, an_inner_packet_lies_in_its_frame) {
+TEST(MetadataDifferential, AnInnerPacketLiesInItsFrame) {
   std::mt19937 random(9);
   unsigned found = 0;
   for (int i = 0; i < 200'000; ++i) {

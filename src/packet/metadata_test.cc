@@ -42,7 +42,7 @@ PacketBuilder v6() {
   return PacketBuilder().ipv6("2001:db8::1", "2001:db8::2");
 }
 
-TEST(Metadata, table) {
+TEST(Metadata, Table) {
   PacketBuilder nine_tags = v4(), nine_extensions = v6();
   for (std::uint16_t i = 0; i < 9; ++i) {
     nine_tags.vlan(i);
@@ -105,7 +105,7 @@ TEST(Metadata, table) {
   for (const auto& c : cases) EXPECT_EQ(text(metadata_of(c.frame)), c.text) << c.name;
 }
 
-TEST(Metadata, is_filled_to_the_depth_that_is_asked_for) {
+TEST(Metadata, IsFilledToTheDepthThatIsAskedFor) {
   const Bytes frame = v6().vlan(7).extension(0, {1}).udp(3, 4).payload(5).build();
   const Metadata link = metadata_of(frame, Depth::link);
   EXPECT_EQ(link.type, ethertype_ipv6);
@@ -117,7 +117,7 @@ TEST(Metadata, is_filled_to_the_depth_that_is_asked_for) {
   EXPECT_FALSE(network.has_ports);
 }
 
-TEST(Metadata, is_broken_where_ip_was_said_or_a_tag_is_cut) {
+TEST(Metadata, IsBrokenWhereIpWasSaidOrATagIsCut) {
   EXPECT_FALSE(metadata_of(v4().udp(1, 2).build()).is_broken());
   EXPECT_FALSE(metadata_of(PacketBuilder().ethertype(0x88b5).payload(50).build()).is_broken());
   EXPECT_FALSE(metadata_of(Bytes(13)).is_broken());
@@ -128,7 +128,7 @@ TEST(Metadata, is_broken_where_ip_was_said_or_a_tag_is_cut) {
 
 // A first fragment's headers may go on behind a fragment header of its own: what is behind that counts, and the outer
 // one says what it is a fragment of.
-TEST(Metadata, fragments_in_fragments) {
+TEST(Metadata, FragmentsInFragments) {
   const auto nested = [](std::uint8_t inner_offset) {
     return metadata_of(v6().fragment(0, true)
                            .protocol(protocol_fragment)
@@ -145,7 +145,7 @@ TEST(Metadata, fragments_in_fragments) {
   EXPECT_TRUE(later.later);
 }
 
-TEST(Metadata, a_packet_goes_on_behind_ah) {
+TEST(Metadata, APacketGoesOnBehindAh) {
   const Bytes frame = v6().protocol(51).payload({60, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 17, 0, 0, 0, 0, 0, 0, 0}).build();
   Metadata meta = metadata_of(frame);
   ASSERT_EQ(meta.protocol, 51);
@@ -196,7 +196,7 @@ const Bytes inside6 = packet_of(PacketBuilder().ipv6("fd00::1", "fd00::2").udp(7
 const Bytes inside_frame = PacketBuilder().vlan(9).ipv4("10.0.0.1", "10.0.0.2").udp(7, 8).payload(3).build();
 const Bytes pppoe_session = {0x11, 0, 0, 5, 0, static_cast<std::uint8_t>(inside4.size() + 2), 0x00, 0x21};
 
-TEST(Metadata, finds_the_packet_in_a_tunnel) {
+TEST(Metadata, FindsThePacketInATunnel) {
   const Bytes label = {0, 0, 0x10, 64}, bottom = {0, 0, 0x21, 64}, control_word = {0, 0, 0, 0};
   const struct {
     const char* name;
@@ -254,7 +254,7 @@ TEST(Metadata, finds_the_packet_in_a_tunnel) {
   }
 }
 
-TEST(Metadata, finds_no_packet_where_there_is_no_tunnel) {
+TEST(Metadata, FindsNoPacketWhereThereIsNoTunnel) {
   const std::vector<std::pair<const char*, Bytes>> cases = {
       {"TCP", v4().tcp(1, 2).payload(40).build()},
       {"UDP", v4().udp(1, 2).payload(40).build()},
@@ -280,7 +280,7 @@ TEST(Metadata, finds_no_packet_where_there_is_no_tunnel) {
   }
 }
 
-TEST(Metadata, a_tunnel_in_a_tunnel_is_asked_for_again) {
+TEST(Metadata, ATunnelInATunnelIsAskedForAgain) {
   const Bytes vxlan =
       over_udp(4789, joined({8, 0, 0, 0, 0, 0, 7, 0},
                             PacketBuilder().ipv4("10.0.0.1", "10.0.0.2").protocol(4).payload(inside4).build()));

@@ -26,7 +26,7 @@ PacketBuilder v4() {
   return PacketBuilder().ipv4("192.0.2.1", "198.51.100.7").tcp(4000, 80);
 }
 
-TEST(TcpReset, answers_an_acknowledging_segment_at_what_it_acknowledges) {
+TEST(TcpReset, AnswersAnAcknowledgingSegmentAtWhatItAcknowledges) {
   const Bytes frame = v4().tcp_flags(tcp_ack | tcp_psh).tcp_sequence(1000, 77777).payload(30).build();
   const Bytes reset = reset_for(frame);
   Bytes expected = PacketBuilder()
@@ -50,7 +50,7 @@ TEST(TcpReset, answers_an_acknowledging_segment_at_what_it_acknowledges) {
   EXPECT_TRUE(std::equal(reset.begin() + l3 + 12, reset.begin() + l3 + 20, expected.begin() + l3 + 12)) << "addresses";
 }
 
-TEST(TcpReset, answers_a_syn_by_acknowledging_it) {
+TEST(TcpReset, AnswersASynByAcknowledgingIt) {
   const Bytes reset = reset_for(v4().tcp_flags(tcp_syn).tcp_sequence(1000, 0).build());
   const auto& tcp = header_at<TcpHeader>(reset.data(), l3 + sizeof(Ipv4Header));
   EXPECT_EQ(tcp.flags, tcp_rst | tcp_ack);
@@ -58,7 +58,7 @@ TEST(TcpReset, answers_a_syn_by_acknowledging_it) {
   EXPECT_EQ(be32(tcp.acknowledgment), 1001U);
 }
 
-TEST(TcpReset, answers_over_ipv6_with_a_right_checksum) {
+TEST(TcpReset, AnswersOverIpv6WithARightChecksum) {
   const Bytes reset = reset_for(PacketBuilder()
                                     .ipv6("2001:db8::1", "2001:db8::2")
                                     .tcp(4000, 80)
@@ -75,7 +75,7 @@ TEST(TcpReset, answers_over_ipv6_with_a_right_checksum) {
   EXPECT_EQ(transport_checksum(ip, protocol_tcp, segment.data(), segment.size()), 0);
 }
 
-TEST(TcpReset, tells_a_receiver_where_it_expects_the_segment) {
+TEST(TcpReset, TellsAReceiverWhereItExpectsTheSegment) {
   const struct {
     std::uint8_t flags, reset_flags;
     std::uint32_t acknowledgment, reset_acknowledgment;
@@ -100,7 +100,7 @@ TEST(TcpReset, tells_a_receiver_where_it_expects_the_segment) {
   }
 }
 
-TEST(TcpReset, tells_a_receiver_over_ipv6) {
+TEST(TcpReset, TellsAReceiverOverIpv6) {
   const Bytes frame = PacketBuilder()
                           .ipv6("2001:db8::1", "2001:db8::2")
                           .tcp(4000, 80)
@@ -116,7 +116,7 @@ TEST(TcpReset, tells_a_receiver_over_ipv6) {
   EXPECT_EQ(transport_checksum(ip, protocol_tcp, segment.data(), segment.size()), 0);
 }
 
-TEST(TcpReset, answers_behind_a_vlan_tag_which_stays) {
+TEST(TcpReset, AnswersBehindAVlanTagWhichStays) {
   Bytes frame = v4().tcp_flags(tcp_ack).tcp_sequence(1, 2).build();
   const Bytes tag{0x81, 0x00, 0x00, 0x07};
   frame.insert(frame.begin() + 12, tag.begin(), tag.end());
@@ -125,7 +125,7 @@ TEST(TcpReset, answers_behind_a_vlan_tag_which_stays) {
   EXPECT_TRUE(std::equal(tag.begin(), tag.end(), reset.begin() + 12));
 }
 
-TEST(TcpReset, answers_behind_extension_headers_without_them) {
+TEST(TcpReset, AnswersBehindExtensionHeadersWithoutThem) {
   const Bytes frame = PacketBuilder()
                           .ipv6("2001:db8::1", "2001:db8::2")
                           .extension(protocol_destination_options, {1, 4, 0, 0, 0, 0})
@@ -145,7 +145,7 @@ TEST(TcpReset, answers_behind_extension_headers_without_them) {
   }
 }
 
-TEST(TcpReset, does_not_answer_what_is_no_whole_segment_or_a_reset) {
+TEST(TcpReset, DoesNotAnswerWhatIsNoWholeSegmentOrAReset) {
   EXPECT_TRUE(reset_for(v4().tcp_flags(tcp_rst).build()).empty());
   EXPECT_TRUE(reset_for(PacketBuilder().ipv4("192.0.2.1", "198.51.100.7").udp(1, 2).payload(30).build()).empty());
   const Bytes whole = v4().tcp_flags(tcp_ack).payload(30).build();

@@ -38,7 +38,7 @@ class InterfaceLockTest : public testing::Test {
   std::unique_ptr<test::NetNamespace::Entry> inside_;
 };
 
-TEST_F(InterfaceLockTest, is_there_once_and_free_again_when_it_goes) {
+TEST_F(InterfaceLockTest, IsThereOnceAndFreeAgainWhenItGoes) {
   auto lock = InterfaceLock::take("lo");
   ASSERT_TRUE(lock) << lock.error().message;
   EXPECT_EQ(said(),
@@ -51,7 +51,7 @@ TEST_F(InterfaceLockTest, is_there_once_and_free_again_when_it_goes) {
   EXPECT_EQ(said(), "");
 }
 
-TEST_F(InterfaceLockTest, names_the_process_that_has_it_and_goes_when_that_is_killed) {
+TEST_F(InterfaceLockTest, NamesTheProcessThatHasItAndGoesWhenThatIsKilled) {
   int ready[2];
   ASSERT_EQ(pipe(ready), 0);
   const pid_t child = fork();
@@ -72,7 +72,7 @@ TEST_F(InterfaceLockTest, names_the_process_that_has_it_and_goes_when_that_is_ki
   close(ready[1]);
 }
 
-TEST_F(InterfaceLockTest, an_interface_that_is_not_there_is_the_drivers_to_say) {
+TEST_F(InterfaceLockTest, AnInterfaceThatIsNotThereIsTheDriversToSay) {
   const auto one = InterfaceLock::take("no-such-if0");
   const auto other = InterfaceLock::take("no-such-if0");
   EXPECT_TRUE(one && other);

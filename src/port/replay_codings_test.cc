@@ -31,7 +31,7 @@ std::string undone(std::string_view bytes, std::size_t most, unsigned& members) 
   return text;
 }
 
-TEST(CodedBodies, are_little_and_have_much_within_them) {
+TEST(CodedBodies, AreLittleAndHaveMuchWithinThem) {
   constexpr std::size_t most = std::size_t{32} << 20, much = 100'000;
   std::set<std::string> kinds;
   for (const std::string& body : coded_bodies()) {

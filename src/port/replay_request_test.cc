@@ -9,7 +9,7 @@
 namespace sluice::port {
 namespace {
 
-TEST(AttackRequest, is_one_whole_request_that_holds_the_contents) {
+TEST(AttackRequest, IsOneWholeRequestThatHoldsTheContents) {
   const std::vector<std::string> pieces = {"a b\r\n\r\nGET /", std::string("\0\1%", 3), "../../etc/passwd", "cmd.exe?"};
   std::mt19937_64 random(1);
   for (unsigned i = 0; i < 100; ++i) {

@@ -94,7 +94,7 @@ const Case cases[] = {
 
 class LoopCounts : public testing::TestWithParam<PacketPlace> {};
 
-TEST_P(LoopCounts, of_searches_that_tell_keys_are_those_counted_by_hand) {
+TEST_P(LoopCounts, OfSearchesThatTellKeysAreThoseCountedByHand) {
   if (const std::string why = sluice::test::why_no_gpu(); !why.empty()) GTEST_SKIP() << why;
   auto gpu = device::Gpu::open(0, 1);
   ASSERT_TRUE(gpu) << gpu.error().message;

@@ -25,7 +25,7 @@ std::vector<Pattern> random_patterns(std::mt19937& random, std::size_t count, st
   return patterns;
 }
 
-TEST(Dfa, counts_the_positions_at_which_a_pattern_ends) {
+TEST(Dfa, CountsThePositionsAtWhichAPatternEnds) {
   std::mt19937 random(2);
   for (int round = 0; round < 20; ++round) {
     const auto patterns = random_patterns(random, 12, 9);
@@ -43,7 +43,7 @@ TEST(Dfa, counts_the_positions_at_which_a_pattern_ends) {
   }
 }
 
-TEST(Dfa, refuses_what_it_cannot_hold) {
+TEST(Dfa, RefusesWhatItCannotHold) {
   EXPECT_FALSE(Dfa::make(std::vector<Pattern>{{""}}, 8));
 }
 
@@ -74,7 +74,7 @@ void expect_counts(device::Gpu& gpu, const Dfa& dfa, const TwoByteTable& pairs, 
   }
 }
 
-TEST_P(TechniquesOn, all_agree_with_the_automaton_on_the_cpu) {
+TEST_P(TechniquesOn, AllAgreeWithTheAutomatonOnTheCpu) {
   if (const std::string why = sluice::test::why_no_gpu(); !why.empty()) GTEST_SKIP() << why;
   auto gpu = device::Gpu::open(0, 1);
   ASSERT_TRUE(gpu) << gpu.error().message;
@@ -88,7 +88,7 @@ TEST_P(TechniquesOn, all_agree_with_the_automaton_on_the_cpu) {
 }
 
 // Each length around pieces, warm-ups and pairs, with hot states from none to all.
-TEST_P(TechniquesOn, all_agree_at_every_length_and_budget) {
+TEST_P(TechniquesOn, AllAgreeAtEveryLengthAndBudget) {
   if (const std::string why = sluice::test::why_no_gpu(); !why.empty()) GTEST_SKIP() << why;
   auto gpu = device::Gpu::open(0, 1);
   ASSERT_TRUE(gpu) << gpu.error().message;
@@ -124,7 +124,7 @@ TEST_P(TechniquesOn, all_agree_at_every_length_and_budget) {
 }
 
 // A piece of 64 bytes in 64 steps, and by pairs in 32 where each state is hot.
-TEST_P(TechniquesOn, pairs_take_half_the_steps) {
+TEST_P(TechniquesOn, PairsTakeHalfTheSteps) {
   if (const std::string why = sluice::test::why_no_gpu(); !why.empty()) GTEST_SKIP() << why;
   auto gpu = device::Gpu::open(0, 1);
   ASSERT_TRUE(gpu) << gpu.error().message;
@@ -154,7 +154,7 @@ void expect_keys(const KeySet& keys, const std::vector<std::string>& packets, co
 }
 
 // The filter, and both searches of what was brought, with room for all payloads and for the shorter ones.
-TEST_P(TechniquesOn, the_matchers_tell_the_keys_of_the_same_packets) {
+TEST_P(TechniquesOn, TheMatchersTellTheKeysOfTheSamePackets) {
   if (const std::string why = sluice::test::why_no_gpu(); !why.empty()) GTEST_SKIP() << why;
   auto gpu = device::Gpu::open(0, 1);
   ASSERT_TRUE(gpu) << gpu.error().message;
@@ -183,7 +183,7 @@ TEST_P(TechniquesOn, the_matchers_tell_the_keys_of_the_same_packets) {
   }
 }
 
-TEST(Gathered, refuses_more_frames_than_there_are_slots) {
+TEST(Gathered, RefusesMoreFramesThanThereAreSlots) {
   if (const std::string why = sluice::test::why_no_gpu(); !why.empty()) GTEST_SKIP() << why;
   auto gpu = device::Gpu::open(0, 1);
   ASSERT_TRUE(gpu) << gpu.error().message;

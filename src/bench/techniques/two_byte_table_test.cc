@@ -50,7 +50,7 @@ Walked walk(const Dfa& dfa, const TwoByteTable& table, std::string_view text) {
   return out;
 }
 
-TEST(TwoByteTable, classes_are_of_bytes_that_no_state_tells_apart) {
+TEST(TwoByteTable, ClassesAreOfBytesThatNoStateTellsApart) {
   struct Case {
     std::vector<std::string> patterns;
     std::uint32_t classes;
@@ -70,7 +70,7 @@ TEST(TwoByteTable, classes_are_of_bytes_that_no_state_tells_apart) {
   }
 }
 
-TEST(TwoByteTable, all_256_bytes_may_be_classes) {
+TEST(TwoByteTable, All256BytesMayBeClasses) {
   std::vector<std::string> patterns;
   for (unsigned byte = 0; byte < 256; ++byte) patterns.push_back(std::string(2, static_cast<char>(byte)));
   const TwoByteTable table(automaton(patterns));
@@ -78,7 +78,7 @@ TEST(TwoByteTable, all_256_bytes_may_be_classes) {
   EXPECT_EQ(table.class_of()[0xff], table.classes() - 1);
 }
 
-TEST(TwoByteTable, the_budget_says_how_many_states_are_hot) {
+TEST(TwoByteTable, TheBudgetSaysHowManyStatesAreHot) {
   const Dfa dfa = automaton({"abc", "b", "cab"});
   const std::size_t one = bytes_of_a_state(dfa);
   struct Case {
@@ -93,7 +93,7 @@ TEST(TwoByteTable, the_budget_says_how_many_states_are_hot) {
   }
 }
 
-TEST(TwoByteTable, an_end_may_be_at_the_first_byte_the_second_or_both) {
+TEST(TwoByteTable, AnEndMayBeAtTheFirstByteTheSecondOrBoth) {
   const Dfa dfa = automaton({"a", "bc"});
   const TwoByteTable table(dfa);
   struct Case {
@@ -112,7 +112,7 @@ TEST(TwoByteTable, an_end_may_be_at_the_first_byte_the_second_or_both) {
   }
 }
 
-TEST(TwoByteTable, counts_what_the_automaton_counts_whatever_is_hot) {
+TEST(TwoByteTable, CountsWhatTheAutomatonCountsWhateverIsHot) {
   std::mt19937 random(11);
   for (int round = 0; round < 20; ++round) {
     std::vector<std::string> patterns;

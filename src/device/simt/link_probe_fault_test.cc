@@ -7,7 +7,7 @@
 namespace sluice::device {
 namespace {
 
-TEST(LinkProbeFault, every_failing_call_is_an_error_and_memory_is_given_back) {
+TEST(LinkProbeFault, EveryFailingCallIsAnErrorAndMemoryIsGivenBack) {
   auto gpu = Gpu::open(0, 1);
   ASSERT_TRUE(gpu);
   const LinkProbeOptions options{.quick = true, .bytes = 1 << 20, .seconds_each = 0};

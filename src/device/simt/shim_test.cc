@@ -27,7 +27,7 @@ __global__ void warp_sums(const unsigned* in, unsigned* out) {
   if (threadIdx.x % 32 == 0) out[(blockIdx.x * blockDim.x + threadIdx.x) / 32] = sum;
 }
 
-TEST_F(Shim, shuffles_reduce_a_warp) {
+TEST_F(Shim, ShufflesReduceAWarp) {
   std::vector<unsigned> in(3 * 96), out(9);
   std::iota(in.begin(), in.end(), 1u);
   ASSERT_EQ(launch(warp_sums, 3, 96, 0, nullptr, in.data(), out.data()), cudaSuccess);
@@ -45,7 +45,7 @@ __global__ void block_sum(const unsigned* in, unsigned* out) {
   if (threadIdx.x == 0) *out = tile[0];
 }
 
-TEST_F(Shim, barriers_order_shared_memory) {
+TEST_F(Shim, BarriersOrderSharedMemory) {
   std::vector<unsigned> in(1024);
   std::iota(in.begin(), in.end(), 0u);
   unsigned out = 0;
@@ -60,7 +60,7 @@ __global__ void static_shared(int* out) {
   out[blockIdx.x * 64 + threadIdx.x] = slot[63 - threadIdx.x];
 }
 
-TEST_F(Shim, static_shared_memory_belongs_to_the_block) {
+TEST_F(Shim, StaticSharedMemoryBelongsToTheBlock) {
   std::vector<int> out(128);
   ASSERT_EQ(launch(static_shared, 2, 64, 0, nullptr, out.data()), cudaSuccess);
   EXPECT_EQ(out[0], 63);
@@ -75,7 +75,7 @@ __global__ void count_everything(unsigned* counters) {
   while (atomicCAS(&counters[3], seen, seen + 2) != seen) seen = counters[3];
 }
 
-TEST_F(Shim, atomics_from_several_host_threads_lose_nothing) {
+TEST_F(Shim, AtomicsFromSeveralHostThreadsLoseNothing) {
   unsigned counters[4] = {};
   std::vector<std::thread> hosts;
   for (int i = 0; i < 4; ++i)
@@ -98,7 +98,7 @@ __global__ void diverge(unsigned* out) {
   out[lane] = votes;
 }
 
-TEST_F(Shim, diverged_halves_vote_apart) {
+TEST_F(Shim, DivergedHalvesVoteApart) {
   std::vector<unsigned> out(32);
   ASSERT_EQ(launch(diverge, 1, 32, 0, nullptr, out.data()), cudaSuccess);
   for (unsigned lane = 0; lane < 32; ++lane) EXPECT_EQ(out[lane], lane < 16 ? 0x5555u : 0x11110000u) << lane;
@@ -111,7 +111,7 @@ __global__ void loops_of_different_length(unsigned* out) {
   out[threadIdx.x] = __shfl_sync(~0u, sum, 31);
 }
 
-TEST_F(Shim, lanes_meet_again_after_divergent_loops) {
+TEST_F(Shim, LanesMeetAgainAfterDivergentLoops) {
   std::vector<unsigned> out(32);
   ASSERT_EQ(launch(loops_of_different_length, 1, 32, 0, nullptr, out.data()), cudaSuccess);
   EXPECT_THAT(out, testing::Each(31u * 30 / 2));
@@ -122,7 +122,7 @@ __global__ void leave_early(unsigned* out) {
   out[threadIdx.x] = __popc(__ballot_sync(~0u, 1));
 }
 
-TEST_F(Shim, warp_collectives_go_on_without_returned_lanes) {
+TEST_F(Shim, WarpCollectivesGoOnWithoutReturnedLanes) {
   std::vector<unsigned> out(20);
   ASSERT_EQ(launch(leave_early, 1, 32, 0, nullptr, out.data()), cudaSuccess);
   EXPECT_THAT(out, testing::Each(20u));
@@ -140,7 +140,7 @@ __global__ void collectives(unsigned* out) {
   out[7 * 32 + lane] = static_cast<unsigned>(__syncthreads_count(lane % 4 == 0));
 }
 
-TEST_F(Shim, collectives_give_what_the_manual_says) {
+TEST_F(Shim, CollectivesGiveWhatTheManualSays) {
   std::vector<unsigned> out(8 * 32);
   ASSERT_EQ(launch(collectives, 1, 32, 0, nullptr, out.data()), cudaSuccess);
   for (unsigned lane = 0; lane < 32; ++lane) {
@@ -155,7 +155,7 @@ TEST_F(Shim, collectives_give_what_the_manual_says) {
   }
 }
 
-TEST(ShimBits, intrinsics_match_their_definition) {
+TEST(ShimBits, IntrinsicsMatchTheirDefinition) {
   EXPECT_EQ(__byte_perm(0x33221100u, 0x77665544u, 0x7531), 0x77553311u);
   EXPECT_EQ(__byte_perm(0x80u, 0, 0x8888), 0xFFFFFFFFu);
   EXPECT_EQ(__funnelshift_l(0x80000000u, 1u, 1), 3u);
@@ -207,7 +207,7 @@ struct Hang {
 
 class ShimHang : public testing::TestWithParam<Hang> {};
 
-TEST_P(ShimHang, is_reported_and_the_device_is_broken) {
+TEST_P(ShimHang, IsReportedAndTheDeviceIsBroken) {
   alignas(16) int out[8] = {};
   EXPECT_EQ(launch(GetParam().kernel, 2, 64, 0, nullptr, out), cudaErrorLaunchFailure);
   EXPECT_THAT(simt::last_report(),
@@ -231,7 +231,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Hang{"waits_for_another_block", waits_for_another_block, "spin for ever", "block"}),
     [](const auto& info) { return info.param.name; });
 
-TEST_F(Shim, launch_limits_are_the_gpu_s) {
+TEST_F(Shim, LaunchLimitsAreTheGpus) {
   int out[64];
   EXPECT_EQ(launch(static_shared, 1, 1025, 0, nullptr, out), cudaErrorInvalidConfiguration);
   EXPECT_EQ(launch(static_shared, 0, 32, 0, nullptr, out), cudaErrorInvalidConfiguration);
@@ -240,7 +240,7 @@ TEST_F(Shim, launch_limits_are_the_gpu_s) {
   EXPECT_EQ(launch(static_shared, 1, 32, 64 << 10, nullptr, out), cudaSuccess);
 }
 
-TEST_F(Shim, memory_is_poisoned_counted_and_copied) {
+TEST_F(Shim, MemoryIsPoisonedCountedAndCopied) {
   unsigned char* device = nullptr;
   const std::size_t before = simt::device_bytes();
   ASSERT_EQ(cudaMalloc(&device, 100), cudaSuccess);
@@ -256,7 +256,7 @@ TEST_F(Shim, memory_is_poisoned_counted_and_copied) {
   EXPECT_EQ(simt::device_bytes(), before);
 }
 
-TEST_F(Shim, registered_ranges_do_not_overlap) {
+TEST_F(Shim, RegisteredRangesDoNotOverlap) {
   std::vector<char> memory(4096);
   ASSERT_EQ(cudaHostRegister(memory.data(), 2048, cudaHostRegisterMapped), cudaSuccess);
   EXPECT_EQ(cudaHostRegister(memory.data() + 1024, 2048, cudaHostRegisterMapped), cudaErrorHostMemoryAlreadyRegistered);
@@ -264,7 +264,7 @@ TEST_F(Shim, registered_ranges_do_not_overlap) {
   EXPECT_EQ(cudaHostUnregister(memory.data()), cudaErrorHostMemoryNotRegistered);
 }
 
-TEST_F(Shim, faults_strike_when_told) {
+TEST_F(Shim, FaultsStrikeWhenTold) {
   int count = 0;
   simt::fail_calls(2, 1);
   EXPECT_EQ(cudaGetDeviceCount(&count), cudaSuccess);

@@ -58,7 +58,7 @@ class AclClassBench : public testing::TestWithParam<std::string> {
   std::filesystem::path folder_;
 };
 
-TEST_P(AclClassBench, acl_1k_against_the_definition) {
+TEST_P(AclClassBench, Acl1kAgainstTheDefinition) {
   const std::string file = (folder_ / "CutSplit" / "acl_1k").string();
   auto rules = lookup::acl::read_classbench(file);
   ASSERT_TRUE(rules) << rules.error().message;

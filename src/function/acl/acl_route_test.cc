@@ -28,7 +28,7 @@ std::unique_ptr<engine::Pipeline> before_router(const engine::PortTable& ports) 
 }
 
 // There is no twin, so that what is punted is dropped for that.
-TEST(AclBeforeRouter, judges_what_the_kernel_would_forward) {
+TEST(AclBeforeRouter, JudgesWhatTheKernelWouldForward) {
   struct Case {
     const char* name;
     Bytes frame;

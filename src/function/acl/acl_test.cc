@@ -131,7 +131,7 @@ void count(Counts& counts, const Case& c) {
   counts[c.rule].second += c.frame.size();
 }
 
-TEST_P(AclTest, table) {
+TEST_P(AclTest, Table) {
   std::vector<Bytes> frames, expected;
   Counts counts(10);
   std::vector<std::uint64_t> drops(packet::reason_count());
@@ -153,7 +153,7 @@ TEST_P(AclTest, table) {
 }
 
 // One by one, so that it is seen which case is wrong; the CPU is enough for that.
-TEST(Acl, each_case_alone) {
+TEST(Acl, EachCaseAlone) {
   for (const Case& c : cases()) {
     const Outcome outcome = AclTrial("cpu").run({c.frame}, acl_of(rules));
     EXPECT_EQ(outcome.sent.empty(), c.dropped != packet::no_reason) << c.name;
@@ -169,7 +169,7 @@ TEST(Acl, each_case_alone) {
   }
 }
 
-TEST_P(AclTest, default_deny_is_about_ip_only) {
+TEST_P(AclTest, DefaultDenyIsAboutIpOnly) {
   const std::vector<Bytes> frames = {
       v4("192.0.2.1", "192.0.2.2").udp(1, 2).build(), v6("2001:db8::1", "2001:db8::2").udp(1, 2).build(),
       PacketBuilder().arp_request("10.0.0.1", "10.0.0.2").build(), v4("192.0.2.1", "192.0.2.2").udp(1, 53).build()};
@@ -183,7 +183,7 @@ TEST_P(AclTest, default_deny_is_about_ip_only) {
 }
 
 // Frames of every length, cut anywhere: each is sent as it came, denied, or malformed; none is lost or changed.
-TEST_P(AclTest, frames_of_every_length) {
+TEST_P(AclTest, FramesOfEveryLength) {
   const Bytes whole4 = v4("192.0.2.1", "10.3.0.2").options({1, 1, 1, 1}).tcp(4000, 80).payload(20).build();
   const Bytes whole6 =
       v6("2001:db8::1", "2001:db8::2").vlan(1).extension(0, {1}).fragment(0, true).tcp(4000, 22).payload(16).build();
@@ -200,7 +200,7 @@ TEST_P(AclTest, frames_of_every_length) {
   EXPECT_EQ(outcome.stats.drops[acl_malformed], frames.size() - expected.size() - 2);
 }
 
-TEST_P(AclTest, policed_frames_pass_up_to_the_burst) {
+TEST_P(AclTest, PolicedFramesPassUpToTheBurst) {
   std::vector<Bytes> frames;
   for (int i = 0; i < 300; ++i)
     frames.push_back(v4("192.0.2.1", "192.0.2.2").udp(1, i % 3 == 0 ? 9 : 10).payload(958).build());
@@ -214,7 +214,7 @@ TEST_P(AclTest, policed_frames_pass_up_to_the_burst) {
   EXPECT_EQ(counted(outcome), (Counts{{200, 200'000}, {100, 100'000}})) << "those that are dropped too";
 }
 
-TEST_P(AclTest, totals_are_by_action) {
+TEST_P(AclTest, TotalsAreByAction) {
   std::vector<Bytes> frames;
   for (std::uint16_t i = 0; i < 150; ++i) {
     PacketBuilder builder = i % 2 == 0 ? v4("192.0.2.1", "192.0.2.2") : v6("2001:db8::1", "2001:db8::2");
@@ -238,7 +238,7 @@ TEST_P(AclTest, totals_are_by_action) {
 
 // While frames come without end: from the reload on the other frames are dropped; a list that cannot be changes
 // nothing.
-TEST_P(AclTest, reload_while_frames_come) {
+TEST_P(AclTest, ReloadWhileFramesCome) {
   const auto list = [](const char* port) {
     return acl_of(std::string("[[acl.rule]]\nprotocol = \"udp\"\ndestination_port = \"") + port +
                   "\"\naction = \"deny\"\n");

@@ -85,7 +85,7 @@ Bytes of_type(std::uint16_t ethertype, Bytes frame) {
 
 const Bytes eight_of_tcp = {0, 80, 0, 81, 0, 0, 0, 0};
 
-TEST(FrameKey, table) {
+TEST(FrameKey, Table) {
   const Case cases[] = {
       {"TCP", v4().tcp(1000, 80).tcp_flags(0x12).build(), KeyKind::ipv4, "1000>80 p6 f18"},
       {"UDP", v4().udp(53, 5353).build(), KeyKind::ipv4, "53>5353 p17 f0"},
@@ -150,7 +150,7 @@ TEST(FrameKey, table) {
   }
 }
 
-TEST(FrameKey, plain_ones) {
+TEST(FrameKey, PlainOnes) {
   struct Case {
     const char* name;
     Bytes frame;
@@ -180,21 +180,21 @@ TEST(FrameKey, plain_ones) {
   for (const Case& c : cases) EXPECT_EQ(key_of(c.frame).plain, c.plain) << c.name;
 }
 
-TEST(FrameKey, is_found_behind_any_number_of_extensions) {
+TEST(FrameKey, IsFoundBehindAnyNumberOfExtensions) {
   PacketBuilder builder = v6();
   for (int i = 0; i < 40; ++i) builder.extension(60, {1});
   EXPECT_EQ(key_of(builder.udp(3, 4).build()).text, "3>4 p17 f0");
 }
 
 // RFC 2675: hosts take all of the frame.
-TEST(FrameKey, without_a_length_before_hop_by_hop_options_it_is_as_long_as_the_frame) {
+TEST(FrameKey, WithoutALengthBeforeHopByHopOptionsItIsAsLongAsTheFrame) {
   EXPECT_EQ(key_of(v6().extension(0, {1}).udp(3, 4).ip_length(0).build()).text, "3>4 p17 f0");
   EXPECT_EQ(key_of(v6().udp(3, 4).ip_length(0).build()).kind, KeyKind::malformed);
 }
 
 // Cut to every length, a frame is never taken for anything but IP that is malformed, or for no IP at all before its
 // ethertype is there.
-TEST(FrameKey, every_length) {
+TEST(FrameKey, EveryLength) {
   for (const Bytes& frame :
        {v4().options({1, 1, 1, 1}).tcp(1, 2).build(), v4().vlan(1).vlan(2).udp(1, 2).payload(20).build(),
         v6().extension(0, {1}).fragment(0, true).tcp(1, 2).payload(16).build(), v6().vlan(3).icmp6(1, 1).build()}) {
@@ -206,7 +206,7 @@ TEST(FrameKey, every_length) {
   }
 }
 
-TEST(FrameKey, random_bytes_behind_an_ip_ethertype_stay_inside) {
+TEST(FrameKey, RandomBytesBehindAnIpEthertypeStayInside) {
   std::mt19937 random(7);
   std::size_t keys = 0, plain = 0;
   for (int i = 0; i < 200'000; ++i) {
@@ -238,7 +238,7 @@ TEST(FrameKey, random_bytes_behind_an_ip_ethertype_stay_inside) {
   EXPECT_GT(plain, 9'000U);
 }
 
-TEST(SetDscp, changes_its_six_bits_and_the_checksum) {
+TEST(SetDscp, ChangesItsSixBitsAndTheChecksum) {
   for (unsigned tos = 0; tos < 256; tos += 5) {
     for (const std::uint8_t dscp : {0, 1, 46, 63}) {
       const auto wanted = static_cast<std::uint8_t>(dscp << 2 | (tos & 3));

@@ -47,13 +47,13 @@ class AclSettings : public testing::Test {
       std::filesystem::temp_directory_path() / ("sluice-acl-settings-" + std::to_string(getpid()));
 };
 
-TEST_F(AclSettings, nothing_is_enough) {
+TEST_F(AclSettings, NothingIsEnough) {
   EXPECT_THAT(mistakes(""), IsEmpty());
   EXPECT_THAT(mistakes("[acl]\ndefault = \"permit\"\n"), IsEmpty());
 }
 
 // One that is cut off, or not yet written: with `default = "permit"` it would let everything by.
-TEST_F(AclSettings, a_file_without_a_rule_is_a_mistake) {
+TEST_F(AclSettings, AFileWithoutARuleIsAMistake) {
   for (const std::string& path : {written("none", ""), written("blank", "\n\n"), written("none.toml", ""),
                                   written("comment.toml", "# of the night\n")}) {
     EXPECT_THAT(mistakes(naming(path)),
@@ -62,7 +62,7 @@ TEST_F(AclSettings, a_file_without_a_rule_is_a_mistake) {
   }
 }
 
-TEST_F(AclSettings, mistakes_of_the_configuration) {
+TEST_F(AclSettings, MistakesOfTheConfiguration) {
   EXPECT_THAT(mistakes("[acl]\ndefault = \"drop\"\n"), ElementsAre(HasSubstr("a.toml:2: [acl] default = \"drop\"")));
   EXPECT_THAT(mistakes("[acl]\nrule_file = \"x\"\n"), ElementsAre(HasSubstr("a.toml:2: [acl] rule_file")));
   EXPECT_THAT(mistakes("[[acl.rule]]\naction = \"mark\"\nmark = 64\n"),
@@ -73,7 +73,7 @@ TEST_F(AclSettings, mistakes_of_the_configuration) {
   EXPECT_THAT(mistakes("[[acl.rule]]\naction = \"police\"\nrate = 1000\nburst = 9014\n"), IsEmpty());
 }
 
-TEST_F(AclSettings, mistakes_of_a_file_name_it_and_its_line) {
+TEST_F(AclSettings, MistakesOfAFileNameItAndItsLine) {
   const std::string toml = written("rules.toml",
                                    "[[acl.rule]]\naction = \"deny\"\nsource = \"10.0.0.1/8\"\n\n"
                                    "[[acl.rule]]\naction = \"mark\"\nmark = 64\n");
@@ -87,7 +87,7 @@ TEST_F(AclSettings, mistakes_of_a_file_name_it_and_its_line) {
   EXPECT_THAT(mistakes(naming(written("good.toml", "[[acl.rule]]\naction = \"deny\"\n"))), IsEmpty());
 }
 
-TEST_F(AclSettings, a_set_whose_file_has_no_entries_is_told) {
+TEST_F(AclSettings, ASetWhoseFileHasNoEntriesIsTold) {
   const auto with_file = [&](const char* name, const char* text) {
     return "[[acl.set]]\nname = \"blocked\"\nfile = \"" + written(name, text) + "\"\n";
   };
@@ -102,7 +102,7 @@ TEST_F(AclSettings, a_set_whose_file_has_no_entries_is_told) {
 }
 
 // A generator makes them, and a trace counts them.
-TEST_F(AclSettings, filters_that_name_ports_of_a_protocol_without_are_told) {
+TEST_F(AclSettings, FiltersThatNamePortsOfAProtocolWithoutAreTold) {
   const std::string any = "@0.0.0.0/0 0.0.0.0/0 0 : 65535 0 : 65535 0x01/0xff\n";
   const std::string one = "@0.0.0.0/0 0.0.0.0/0 0 : 65535 8 : 8 0x01/0xff\n";
   std::vector<std::string> notes;

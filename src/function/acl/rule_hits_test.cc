@@ -45,7 +45,7 @@ std::vector<std::uint64_t> frames(const RuleHits& hits) {
 }
 using Frames = std::vector<std::uint64_t>;
 
-TEST(HitCounters, are_the_sum_of_all_writers_and_share_no_cache_line) {
+TEST(HitCounters, AreTheSumOfAllWritersAndShareNoCacheLine) {
   HitCounters counters(writers, 5);
   for (std::uint32_t writer = 0; writer < writers; ++writer) {
     for (std::uint32_t place = 0; place < 5; ++place) counters.add(writer, place, 100 * place + writer);
@@ -61,7 +61,7 @@ TEST(HitCounters, are_the_sum_of_all_writers_and_share_no_cache_line) {
   EXPECT_LT(line(1, 4), line(2, 0));
 }
 
-TEST(RuleHits, list_says_what_there_is) {
+TEST(RuleHits, ListSaysWhatThereIs) {
   RuleHits hits(writers);
   const auto counters = Followed(hits).follow({to_port(1, ActionKind::deny), to_port(2), to_port(3)}, true);
   counters->add(0, 0, 64);
@@ -81,7 +81,7 @@ TEST(RuleHits, list_says_what_there_is) {
   EXPECT_EQ(listing.unmatched.bytes, 100U);
 }
 
-TEST(RuleHits, a_rule_that_stays_keeps_its_count) {
+TEST(RuleHits, ARuleThatStaysKeepsItsCount) {
   RuleHits hits(writers);
   Followed list(hits);
   auto counters = list.follow({to_port(1), to_port(2), to_port(3), to_port(4)});
@@ -100,7 +100,7 @@ TEST(RuleHits, a_rule_that_stays_keeps_its_count) {
   EXPECT_EQ(frames(hits), (Frames{1, 0})) << "another default is a new one";
 }
 
-TEST(RuleHits, equal_rules_are_told_apart_by_their_order) {
+TEST(RuleHits, EqualRulesAreToldApartByTheirOrder) {
   RuleHits hits(writers);
   Followed list(hits);
   auto counters = list.follow({to_port(1), to_port(2), to_port(1)});
@@ -110,7 +110,7 @@ TEST(RuleHits, equal_rules_are_told_apart_by_their_order) {
 }
 
 // Batches judged late, by any of several lists, count where their rules are now; lists end in any order.
-TEST(RuleHits, nothing_is_lost_while_lists_are_held) {
+TEST(RuleHits, NothingIsLostWhileListsAreHeld) {
   RuleHits hits(writers);
   Followed list(hits);
   auto first = list.follow({to_port(1), to_port(2)});
@@ -138,7 +138,7 @@ TEST(RuleHits, nothing_is_lost_while_lists_are_held) {
   EXPECT_EQ(hits.list(1).rules[0].bytes, 80U);
 }
 
-TEST(RuleHits, totals_never_fall) {
+TEST(RuleHits, TotalsNeverFall) {
   RuleHits hits(writers);
   Followed list(hits);
   const auto totals = [&] {
@@ -167,7 +167,7 @@ TEST(RuleHits, totals_never_fall) {
 }
 
 // A list that was worked out and not taken changes nothing.
-TEST(RuleHits, a_change_that_is_dropped_changes_nothing) {
+TEST(RuleHits, AChangeThatIsDroppedChangesNothing) {
   RuleHits hits(writers);
   const auto counters = Followed(hits).follow({to_port(1)});
   counters->add(0, 0, 64);

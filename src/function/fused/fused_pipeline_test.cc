@@ -181,7 +181,7 @@ void expect_all_counted(const Made& made, bool patterns_first) {
   EXPECT_EQ(counted, frames().size() - made.drops[acl_malformed - 1] - before);
 }
 
-TEST(FusedKernelInAPipeline, makes_of_frames_what_the_parts_make_of_them) {
+TEST(FusedKernelInAPipeline, MakesOfFramesWhatThePartsMakeOfThem) {
   if (const std::string why = test::why_no_gpu(); !why.empty()) GTEST_SKIP() << why;
   const Made expected = run("cpu", true, false);
   EXPECT_GT(expected.sent.size(), 200U);
@@ -198,7 +198,7 @@ TEST(FusedKernelInAPipeline, makes_of_frames_what_the_parts_make_of_them) {
 }
 
 // Rules behind the patterns hide nothing from them.
-TEST(FusedKernelInAPipeline, is_none_where_rules_stand_behind_patterns) {
+TEST(FusedKernelInAPipeline, IsNoneWhereRulesStandBehindPatterns) {
   if (const std::string why = test::why_no_gpu(); !why.empty()) GTEST_SKIP() << why;
   const Made expected = run("cpu", true, true);
   EXPECT_LT(expected.drops[acl_denied - 1], run("cpu", true, false).drops[acl_denied - 1]) << "of those with both";

@@ -313,7 +313,7 @@ class FusedTest : public testing::TestWithParam<Parts> {
   Results separate_{}, fused_{};
 };
 
-TEST_P(FusedTest, does_what_the_kernels_do_for_frames_that_go_on) {
+TEST_P(FusedTest, DoesWhatTheKernelsDoForFramesThatGoOn) {
   make_rules();
   make_routes();
   make_patterns();
@@ -335,7 +335,7 @@ TEST_P(FusedTest, does_what_the_kernels_do_for_frames_that_go_on) {
   }
 }
 
-TEST_P(FusedTest, goes_over_more_frames_than_there_are_lanes) {
+TEST_P(FusedTest, GoesOverMoreFramesThanThereAreLanes) {
   make_rules();
   make_routes();
   make_patterns();
@@ -347,7 +347,7 @@ TEST_P(FusedTest, goes_over_more_frames_than_there_are_lanes) {
   }
 }
 
-TEST_P(FusedTest, reads_no_places_where_keys_are_in_the_order_of_frames) {
+TEST_P(FusedTest, ReadsNoPlacesWhereKeysAreInTheOrderOfFrames) {
   make_rules();
   make_routes();
   make_patterns();
@@ -355,7 +355,7 @@ TEST_P(FusedTest, reads_no_places_where_keys_are_in_the_order_of_frames) {
   for (const std::uint32_t batches : {1U, 3U}) check(true, batches);
 }
 
-TEST_P(FusedTest, one_launch_does_the_work_of_several_batches) {
+TEST_P(FusedTest, OneLaunchDoesTheWorkOfSeveralBatches) {
   make_rules();
   make_routes();
   make_patterns();
@@ -371,7 +371,7 @@ TEST_P(FusedTest, one_launch_does_the_work_of_several_batches) {
   }
 }
 
-TEST_P(FusedTest, an_empty_batch_is_no_work) {
+TEST_P(FusedTest, AnEmptyBatchIsNoWork) {
   make_rules();
   make_routes();
   make_patterns();
@@ -388,14 +388,14 @@ INSTANTIATE_TEST_SUITE_P(Parts, FusedTest,
                                   (info.param.match ? "inspect" : "");
                          });
 
-TEST_F(FusedTest, one_part_alone_is_refused) {
+TEST_F(FusedTest, OnePartAloneIsRefused) {
   FusedWork work;
   work.count = 1;
   work.route = FusedWork::Route{};
   EXPECT_FALSE(launch_fused(work, gpu_->stream(0)));
 }
 
-TEST_F(FusedTest, batches_of_other_parts_and_too_many_are_refused) {
+TEST_F(FusedTest, BatchesOfOtherPartsAndTooManyAreRefused) {
   FusedWork all;
   all.count = 1;
   all.classify = FusedWork::Classify{};

@@ -86,7 +86,7 @@ class AlertLogTest : public testing::Test {
   Sample sample_{rules_, datagram().build()};
 };
 
-TEST_F(AlertLogTest, a_path_that_cannot_be_written_is_an_error_and_so_is_one_for_both) {
+TEST_F(AlertLogTest, APathThatCannotBeWrittenIsAnErrorAndSoIsOneForBoth) {
   const auto none = AlertLog::open({.eve = folder_ / "none/eve.json"}, 1);
   ASSERT_FALSE(none);
   EXPECT_THAT(none.error().message, HasSubstr("none/eve.json: No such file or directory: make its folder"));
@@ -95,7 +95,7 @@ TEST_F(AlertLogTest, a_path_that_cannot_be_written_is_an_error_and_so_is_one_for
   EXPECT_THAT(both.error().message, HasSubstr("name two files"));
 }
 
-TEST_F(AlertLogTest, lines_are_there_without_a_call) {
+TEST_F(AlertLogTest, LinesAreThereWithoutACall) {
   open();
   alert(1);
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(5);
@@ -104,7 +104,7 @@ TEST_F(AlertLogTest, lines_are_there_without_a_call) {
 }
 
 // With or without an EVE file, at most every ten seconds, and at the end; other drops have events of their own.
-TEST_F(AlertLogTest, frames_that_the_budget_was_too_small_for_are_said_in_the_log) {
+TEST_F(AlertLogTest, FramesThatTheBudgetWasTooSmallForAreSaidInTheLog) {
   const auto dropped = [&] { log_->lane(0).dropped(sample_.dropped(DropReason::budget)); };
   const auto unseen = [&] { log_->lane(0).unseen(); };
   struct Case {
@@ -131,7 +131,7 @@ TEST_F(AlertLogTest, frames_that_the_budget_was_too_small_for_are_said_in_the_lo
   }
 }
 
-TEST_F(AlertLogTest, alerts_over_the_rate_are_counted_and_told_of) {
+TEST_F(AlertLogTest, AlertsOverTheRateAreCountedAndToldOf) {
   open({.alerts_per_second = 10});
   {
     const auto held = clock_.hold();
@@ -163,7 +163,7 @@ TEST_F(AlertLogTest, alerts_over_the_rate_are_counted_and_told_of) {
   EXPECT_EQ(lines("stats").size(), 2U);
 }
 
-TEST_F(AlertLogTest, no_limit_is_none) {
+TEST_F(AlertLogTest, NoLimitIsNone) {
   open({.alerts_per_second = 0, .ring = 4096});
   alert(3000);
   log_->flush();
@@ -171,7 +171,7 @@ TEST_F(AlertLogTest, no_limit_is_none) {
   EXPECT_THAT(said_.take(), IsEmpty());
 }
 
-TEST_F(AlertLogTest, a_full_ring_costs_alerts_which_are_counted_and_the_lane_goes_on) {
+TEST_F(AlertLogTest, AFullRingCostsAlertsWhichAreCountedAndTheLaneGoesOn) {
   open({.ring = 16});
   {
     const auto held = clock_.hold();
@@ -187,7 +187,7 @@ TEST_F(AlertLogTest, a_full_ring_costs_alerts_which_are_counted_and_the_lane_goe
   EXPECT_EQ(log_->counters().ring_full, 4U);
 }
 
-TEST_F(AlertLogTest, drop_events_leave_alerts_half_of_the_ring) {
+TEST_F(AlertLogTest, DropEventsLeaveAlertsHalfOfTheRing) {
   open({.ring = 16});
   {
     const auto held = clock_.hold();
@@ -205,7 +205,7 @@ TEST_F(AlertLogTest, drop_events_leave_alerts_half_of_the_ring) {
   EXPECT_EQ(log_->counters().ring_full, 1U);
 }
 
-TEST_F(AlertLogTest, a_dropped_frame_has_one_drop_event) {
+TEST_F(AlertLogTest, ADroppedFrameHasOneDropEvent) {
   open();
   alert(2, 0, 1, true);
   log_->lane(0).dropped(sample_.dropped(DropReason::rules));
@@ -220,7 +220,7 @@ TEST_F(AlertLogTest, a_dropped_frame_has_one_drop_event) {
   EXPECT_EQ(log_->counters().drops, 2U);
 }
 
-TEST_F(AlertLogTest, a_lane_makes_no_more_drop_events_than_may_be_written) {
+TEST_F(AlertLogTest, ALaneMakesNoMoreDropEventsThanMayBeWritten) {
   open({.alerts_per_second = 3, .ring = 64}, 2);
   {
     const auto held = clock_.hold();
@@ -237,7 +237,7 @@ TEST_F(AlertLogTest, a_lane_makes_no_more_drop_events_than_may_be_written) {
   EXPECT_EQ(log_->counters().drops_skipped, 38U);
 }
 
-TEST_F(AlertLogTest, without_an_eve_file_there_are_no_drop_events_to_lose) {
+TEST_F(AlertLogTest, WithoutAnEveFileThereAreNoDropEventsToLose) {
   open_as({.fast = folder_ / "fast.log", .alerts_per_second = 3, .ring = 16});
   for (int i = 0; i < 100; ++i) log_->lane(0).dropped(sample_.dropped(DropReason::flow_drop));
   log_->stop();
@@ -246,7 +246,7 @@ TEST_F(AlertLogTest, without_an_eve_file_there_are_no_drop_events_to_lose) {
   EXPECT_THAT(said_.take(), IsEmpty());
 }
 
-TEST_F(AlertLogTest, drop_events_have_a_limit_of_their_own) {
+TEST_F(AlertLogTest, DropEventsHaveALimitOfTheirOwn) {
   open({.alerts_per_second = 3});
   {
     const auto held = clock_.hold();
@@ -264,7 +264,7 @@ TEST_F(AlertLogTest, drop_events_have_a_limit_of_their_own) {
   EXPECT_EQ(log_->counters().rate_limited, 0U);
 }
 
-TEST_F(AlertLogTest, lanes_have_rings_of_their_own_and_share_the_files_and_the_limit) {
+TEST_F(AlertLogTest, LanesHaveRingsOfTheirOwnAndShareTheFilesAndTheLimit) {
   open({.alerts_per_second = 20, .ring = 16, .ports = {"a", "b"}}, 2);
   log_->lane(0).set_port(0);
   log_->lane(1).set_port(1);
@@ -282,7 +282,7 @@ TEST_F(AlertLogTest, lanes_have_rings_of_their_own_and_share_the_files_and_the_l
 }
 
 // Told at the end of its flow, when a table is swept or another frame takes its place, by whichever port that came.
-TEST_F(AlertLogTest, an_alert_without_a_frame_is_of_no_port) {
+TEST_F(AlertLogTest, AnAlertWithoutAFrameIsOfNoPort) {
   open({.ports = {"a", "b"}});
   log_->lane(0).set_port(1);
   Alert of_flow = sample_.alert(0);
@@ -295,7 +295,7 @@ TEST_F(AlertLogTest, an_alert_without_a_frame_is_of_no_port) {
   EXPECT_THAT(ports, testing::ElementsAre("none", "b"));
 }
 
-TEST_F(AlertLogTest, a_reopened_log_goes_on_at_its_path) {
+TEST_F(AlertLogTest, AReopenedLogGoesOnAtItsPath) {
   open();
   alert(1);
   log_->flush();
@@ -308,7 +308,7 @@ TEST_F(AlertLogTest, a_reopened_log_goes_on_at_its_path) {
   EXPECT_EQ(lines_of(folder_ / "eve.json").size(), 1U);
 }
 
-TEST_F(AlertLogTest, a_full_disk_is_counted_and_the_lane_goes_on) {
+TEST_F(AlertLogTest, AFullDiskIsCountedAndTheLaneGoesOn) {
   open_as({.eve = "/dev/full", .stats_seconds = 0});
   alert(3);
   log_->stop();
@@ -319,7 +319,7 @@ TEST_F(AlertLogTest, a_full_disk_is_counted_and_the_lane_goes_on) {
   EXPECT_EQ(log_->lost(), "3 lines for /dev/full are lost: it could not be written");
 }
 
-TEST_F(AlertLogTest, what_is_lost_is_said_of_each_file) {
+TEST_F(AlertLogTest, WhatIsLostIsSaidOfEachFile) {
   open_as({.eve = "/dev/full", .fast = folder_ / "fast.log", .stats_seconds = 0});
   alert(1);
   log_->stop();
@@ -330,7 +330,7 @@ TEST_F(AlertLogTest, what_is_lost_is_said_of_each_file) {
   EXPECT_EQ(log_->lost(), "");
 }
 
-TEST_F(AlertLogTest, a_rule_set_that_was_replaced_lives_until_its_last_alert_is_written) {
+TEST_F(AlertLogTest, ARuleSetThatWasReplacedLivesUntilItsLastAlertIsWritten) {
   open();
   const std::weak_ptr<InspectionRules> rules = rules_;
   {
@@ -345,7 +345,7 @@ TEST_F(AlertLogTest, a_rule_set_that_was_replaced_lives_until_its_last_alert_is_
   EXPECT_EQ(lines("alert").size(), 2U);
 }
 
-TEST_F(AlertLogTest, a_payload_is_kept_up_to_its_limit_and_can_be_left_out) {
+TEST_F(AlertLogTest, APayloadIsKeptUpToItsLimitAndCanBeLeftOut) {
   open({.payload_bytes = 3});
   alert(1);
   log_->stop();
@@ -361,7 +361,7 @@ TEST_F(AlertLogTest, a_payload_is_kept_up_to_its_limit_and_can_be_left_out) {
     EXPECT_FALSE(lines().at(2).contains(field));
 }
 
-TEST_F(AlertLogTest, stats_come_at_their_interval_and_at_the_end) {
+TEST_F(AlertLogTest, StatsComeAtTheirIntervalAndAtTheEnd) {
   open_as({.eve = folder_ / "eve.json", .stats_seconds = 8, .clock = clock_.function()});
   log_->set_stats([] { return json{{"decoder", {{"pkts", 7}}}, {"detect", {{"alert", 5}}}}; });
   log_->flush();
@@ -385,7 +385,7 @@ TEST_F(AlertLogTest, stats_come_at_their_interval_and_at_the_end) {
 }
 
 // Both sides at once, and each record whole: under the sanitizers and with a ring that is full most of the time.
-TEST_F(AlertLogTest, a_lane_that_waits_loses_nothing) {
+TEST_F(AlertLogTest, ALaneThatWaitsLosesNothing) {
   constexpr unsigned count = 2000;
   open({.alerts_per_second = 0, .ring = 64, .wait_for_room = true}, 2);
   std::thread other([&] { alert(count, 1); });
@@ -400,7 +400,7 @@ TEST_F(AlertLogTest, a_lane_that_waits_loses_nothing) {
   EXPECT_EQ(log_->counters().drops_skipped, 0U);
 }
 
-TEST_F(AlertLogTest, every_alert_of_a_flood_is_in_one_counter) {
+TEST_F(AlertLogTest, EveryAlertOfAFloodIsInOneCounter) {
   constexpr unsigned count = 20000;
   open_as({.fast = folder_ / "fast.log", .alerts_per_second = 100, .ring = 64}, 2);
   std::thread other([&] { alert(count, 1); });
@@ -413,7 +413,7 @@ TEST_F(AlertLogTest, every_alert_of_a_flood_is_in_one_counter) {
 }
 
 // As a lane sees it: through the whole inspection, with a real flow.
-TEST_F(AlertLogTest, an_inspection_writes_through_its_lane) {
+TEST_F(AlertLogTest, AnInspectionWritesThroughItsLane) {
   open();
   InspectionSettings settings;
   settings.conversations.flows.capacity = 16;
@@ -434,7 +434,7 @@ TEST_F(AlertLogTest, an_inspection_writes_through_its_lane) {
 }
 
 // What a lane pays. The bound is loose, for machines that do other things, too; the aim is below 1 us.
-TEST_F(AlertLogTest, an_alert_costs_a_lane_little) {
+TEST_F(AlertLogTest, AnAlertCostsALaneLittle) {
   open({.ring = 4096});
   Sample sample(rules_, datagram().payload(1400).build());
   sample.flow();
@@ -451,7 +451,7 @@ TEST_F(AlertLogTest, an_alert_costs_a_lane_little) {
 }
 
 // Of the flows that an attacker goes on with. The bound is loose, the aim is below 10 ns.
-TEST_F(AlertLogTest, a_dropped_frame_beyond_the_limit_costs_a_lane_next_to_nothing) {
+TEST_F(AlertLogTest, ADroppedFrameBeyondTheLimitCostsALaneNextToNothing) {
   constexpr int count = 100'000;
   open({.alerts_per_second = 10});
   const DroppedFrame frame = sample_.dropped(DropReason::flow_drop);

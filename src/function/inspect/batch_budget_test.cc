@@ -15,7 +15,7 @@ void go_through(BatchBudget& budget, std::uint64_t cost) {
   }
 }
 
-TEST(BatchBudget, a_batch_has_what_is_left_until_its_oldest_frame_has_to_go) {
+TEST(BatchBudget, ABatchHasWhatIsLeftUntilItsOldestFrameHasToGo) {
   struct Case {
     std::uint64_t age, given;
   };
@@ -26,7 +26,7 @@ TEST(BatchBudget, a_batch_has_what_is_left_until_its_oldest_frame_has_to_go) {
   }
 }
 
-TEST(BatchBudget, less_what_its_frames_cost_besides) {
+TEST(BatchBudget, LessWhatItsFramesCostBesides) {
   BatchBudget budget(most, deadline);
   go_through(budget, 700);
   EXPECT_NEAR(static_cast<double>(budget.cost(bytes)), 700, 10);
@@ -38,7 +38,7 @@ TEST(BatchBudget, less_what_its_frames_cost_besides) {
   EXPECT_NEAR(static_cast<double>(budget.cost(bytes)), 50, 10);
 }
 
-TEST(BatchBudget, a_batch_is_behind_when_its_frames_have_to_go_before_they_are_done) {
+TEST(BatchBudget, ABatchIsBehindWhenItsFramesHaveToGoBeforeTheyAreDone) {
   BatchBudget budget(most, deadline);
   go_through(budget, 700);
   budget.begin(now, now, 80, 80 * bytes);
@@ -49,7 +49,7 @@ TEST(BatchBudget, a_batch_is_behind_when_its_frames_have_to_go_before_they_are_d
   EXPECT_NE(budget.late_from(), 0U);
 }
 
-TEST(BatchBudget, once_a_batch_was_behind_the_next_ones_have_to_go_earlier) {
+TEST(BatchBudget, OnceABatchWasBehindTheNextOnesHaveToGoEarlier) {
   BatchBudget budget(most, deadline);
   budget.begin(now, now - patience - 1, 10, 10 * bytes);
   EXPECT_EQ(budget.late_from(), 0U);
@@ -78,7 +78,7 @@ struct Lane {
 };
 
 // As frames do that a device has had: they leave in time, and later than when 45 hundredths are over.
-TEST(BatchBudget, a_lane_whose_frames_come_late_has_all_its_time_again_after_256_batches) {
+TEST(BatchBudget, ALaneWhoseFramesComeLateHasAllItsTimeAgainAfter256Batches) {
   for (const std::uint64_t age : {20'000, 40'000, 45'000, 45'001, 50'000}) {
     SCOPED_TRACE(age);
     Lane lane;
@@ -95,7 +95,7 @@ TEST(BatchBudget, a_lane_whose_frames_come_late_has_all_its_time_again_after_256
 }
 
 // A stall of the machine every two seconds, by batches of 290 us.
-TEST(BatchBudget, a_lane_that_stalls_now_and_then_looks_at_what_comes_in_time) {
+TEST(BatchBudget, ALaneThatStallsNowAndThenLooksAtWhatComesInTime) {
   for (const std::uint64_t age : {20'000, 40'000, 50'000}) {
     SCOPED_TRACE(age);
     Lane lane;
@@ -113,7 +113,7 @@ TEST(BatchBudget, a_lane_that_stalls_now_and_then_looks_at_what_comes_in_time) {
 }
 
 // Frames whose cost is nothing that the average knows, as of an attack by HTTP; what is not looked at costs a fifth.
-TEST(BatchBudget, frames_leave_in_time_though_the_average_is_wrong_by_half) {
+TEST(BatchBudget, FramesLeaveInTimeThoughTheAverageIsWrongByHalf) {
   for (const std::uint64_t cost : {30'000, 40'000, 50'000, 60'000, 80'000}) {
     SCOPED_TRACE(cost);
     Lane lane;
@@ -136,7 +136,7 @@ TEST(BatchBudget, frames_leave_in_time_though_the_average_is_wrong_by_half) {
   }
 }
 
-TEST(BatchBudget, a_batch_that_leaves_too_late_makes_the_next_ones_go_earlier) {
+TEST(BatchBudget, ABatchThatLeavesTooLateMakesTheNextOnesGoEarlier) {
   for (const bool late : {false, true}) {
     BatchBudget budget(most, deadline);
     budget.begin(now, now, 10, 10 * bytes);
@@ -149,7 +149,7 @@ TEST(BatchBudget, a_batch_that_leaves_too_late_makes_the_next_ones_go_earlier) {
 
 constexpr std::uint64_t never = ~std::uint64_t{0};
 
-TEST(BatchBudget, a_batch_that_began_in_time_looks_until_its_oldest_frame_has_to_go) {
+TEST(BatchBudget, ABatchThatBeganInTimeLooksUntilItsOldestFrameHasToGo) {
   BatchBudget budget(most, deadline);
   budget.begin(now, now - 10'000, 10, 0);
   EXPECT_EQ(budget.looks_until(), now - 10'000 + patience);
@@ -160,7 +160,7 @@ TEST(BatchBudget, a_batch_that_began_in_time_looks_until_its_oldest_frame_has_to
   EXPECT_EQ(budget.looks_until(), now - 60'000 + patience);
 }
 
-TEST(BatchBudget, a_lane_that_is_late_again_and_again_looks_no_longer_than_it_searches) {
+TEST(BatchBudget, ALaneThatIsLateAgainAndAgainLooksNoLongerThanItSearches) {
   BatchBudget budget(most, deadline);
   std::uint64_t begun = now;
   // How long it looks.
@@ -190,7 +190,7 @@ TEST(BatchBudget, a_lane_that_is_late_again_and_again_looks_no_longer_than_it_se
 }
 
 // "Not at all" is for what is late by the seven tenths alone: all batches may come when 45 hundredths are over.
-TEST(BatchBudget, a_lane_that_is_late_again_and_again_looks_at_some_of_what_comes_in_time) {
+TEST(BatchBudget, ALaneThatIsLateAgainAndAgainLooksAtSomeOfWhatComesInTime) {
   Lane lane;
   const auto looks = [&](std::uint64_t age) {
     lane.batch(age, 0);
@@ -211,7 +211,7 @@ TEST(BatchBudget, a_lane_that_is_late_again_and_again_looks_at_some_of_what_come
   EXPECT_EQ(looks(60'000), 10'000);
 }
 
-TEST(BatchBudget, batches_that_one_absence_makes_late_are_late_once) {
+TEST(BatchBudget, BatchesThatOneAbsenceMakesLateAreLateOnce) {
   BatchBudget budget(most, deadline);
   for (std::uint64_t absence = 1; absence <= 8; ++absence) {
     for (std::uint64_t b = 0; b < 16; ++b) {
@@ -223,14 +223,14 @@ TEST(BatchBudget, batches_that_one_absence_makes_late_are_late_once) {
   }
 }
 
-TEST(BatchBudget, long_frames_cost_more_than_short_ones) {
+TEST(BatchBudget, LongFramesCostMoreThanShortOnes) {
   BatchBudget budget(most, deadline);
   go_through(budget, 700);
   EXPECT_GT(budget.cost(1'400), 850U);
   EXPECT_LT(budget.cost(60), 250U);
 }
 
-TEST(BatchBudget, one_long_absence_makes_no_frame_dear) {
+TEST(BatchBudget, OneLongAbsenceMakesNoFrameDear) {
   BatchBudget budget(most, deadline);
   go_through(budget, 700);
   budget.begin(now, now, 10, 10 * bytes);
@@ -238,14 +238,14 @@ TEST(BatchBudget, one_long_absence_makes_no_frame_dear) {
   EXPECT_LT(budget.cost(bytes), 1'000U);
 }
 
-TEST(BatchBudget, what_counters_of_other_cores_put_ahead_has_no_age) {
+TEST(BatchBudget, WhatCountersOfOtherCoresPutAheadHasNoAge) {
   BatchBudget budget(most, deadline);
   EXPECT_EQ(budget.begin(now, 2 * now, 10, 10 * bytes), most);
   budget.end(now - 1'000, 0);
   EXPECT_EQ(budget.cost(bytes), 0U);
 }
 
-TEST(BatchBudget, without_a_deadline_each_batch_has_all) {
+TEST(BatchBudget, WithoutADeadlineEachBatchHasAll) {
   BatchBudget budget(most);
   EXPECT_EQ(budget.begin(now, 0, 10'000, 10'000 * bytes), most);
   budget.end(1'000 * now, 0);
@@ -253,7 +253,7 @@ TEST(BatchBudget, without_a_deadline_each_batch_has_all) {
 }
 
 // Four times what such frames do, and as long as is said; what confirming took, beyond its time too, is no part of it.
-TEST(BatchBudget, batches_that_are_long_are_counted_and_others_are_not) {
+TEST(BatchBudget, BatchesThatAreLongAreCountedAndOthersAreNot) {
   BatchBudget first(most, deadline);
   first.set_long_from(28'000);
   first.begin(now, now, 10, 10 * bytes);

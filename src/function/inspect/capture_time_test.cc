@@ -7,7 +7,7 @@ namespace {
 
 constexpr std::uint64_t second = 1'000'000, day = 86'400 * second, begin = 20'000 * day;
 
-TEST(CaptureTime, one_frame_far_ahead_is_of_the_last_ones_time) {
+TEST(CaptureTime, OneFrameFarAheadIsOfTheLastOnesTime) {
   CaptureTime time;
   EXPECT_EQ(time.of(begin), begin);
   EXPECT_EQ(time.of(begin + second), begin + second);
@@ -17,7 +17,7 @@ TEST(CaptureTime, one_frame_far_ahead_is_of_the_last_ones_time) {
   EXPECT_EQ(time.of(begin + second), begin + second) << "out of order is not ahead";
 }
 
-TEST(CaptureTime, two_in_a_row_are_believed) {
+TEST(CaptureTime, TwoInARowAreBelieved) {
   CaptureTime time;
   time.of(begin);
   EXPECT_EQ(time.of(begin + 3 * day), begin);
@@ -25,7 +25,7 @@ TEST(CaptureTime, two_in_a_row_are_believed) {
   EXPECT_EQ(time.of(begin + 3 * day + 2 * second), begin + 3 * day + 2 * second);
 }
 
-TEST(CaptureTime, goes_on_where_frames_are_days_apart) {
+TEST(CaptureTime, GoesOnWhereFramesAreDaysApart) {
   CaptureTime time;
   time.of(begin);
   EXPECT_EQ(time.of(begin + 2 * day), begin);

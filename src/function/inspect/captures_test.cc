@@ -90,7 +90,7 @@ class PublicCaptures : public testing::Test {
   std::filesystem::path folder_;
 };
 
-TEST_F(PublicCaptures, alerts_are_the_same_whoever_searches) {
+TEST_F(PublicCaptures, AlertsAreTheSameWhoeverSearches) {
   std::vector<std::string> community = files("/community.rules");
   ASSERT_EQ(community.size(), 1U);
   community.push_back(folder_.string() + "/drop.rules");  // where no rule drops, limits of HTTP do not

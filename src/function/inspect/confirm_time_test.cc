@@ -23,7 +23,7 @@ std::vector<std::uint64_t> given(const std::vector<std::uint64_t>& wanted) {
   return all;
 }
 
-TEST(ConfirmTime, is_unlimited_before_it_begins) {
+TEST(ConfirmTime, IsUnlimitedBeforeItBegins) {
   ConfirmTime time;
   time.next(5);
   time.spend(1'000);
@@ -31,7 +31,7 @@ TEST(ConfirmTime, is_unlimited_before_it_begins) {
   EXPECT_TRUE(time.allows_search());
 }
 
-TEST(ConfirmTime, of_frames_that_are_not_told_each_has_what_is_left) {
+TEST(ConfirmTime, OfFramesThatAreNotToldEachHasWhatIsLeft) {
   ConfirmTime time;
   time.begin(whole);
   time.spend(whole - 1);
@@ -40,7 +40,7 @@ TEST(ConfirmTime, of_frames_that_are_not_told_each_has_what_is_left) {
   EXPECT_EQ(time.left(), 0U);
 }
 
-TEST(ConfirmTime, long_steps_are_counted_over_all_batches) {
+TEST(ConfirmTime, LongStepsAreCountedOverAllBatches) {
   ConfirmTime time;
   time.set_long_from(1'000);
   time.begin(whole);
@@ -53,7 +53,7 @@ TEST(ConfirmTime, long_steps_are_counted_over_all_batches) {
   EXPECT_EQ(time.long_steps().ticks, 3'000U);
 }
 
-TEST(ConfirmTime, a_dear_frame_takes_a_sixteenth_and_leaves_the_rest) {
+TEST(ConfirmTime, ADearFrameTakesASixteenthAndLeavesTheRest) {
   std::vector<std::uint64_t> wanted(100, 400);
   wanted[0] = whole;
   const auto got = given(wanted);
@@ -63,7 +63,7 @@ TEST(ConfirmTime, a_dear_frame_takes_a_sixteenth_and_leaves_the_rest) {
 }
 
 // Half of what is common, a quarter of the whole; the frame's candidates and the other frames have theirs still.
-TEST(ConfirmTime, what_waited_takes_no_other_frame_s_part_and_not_its_own_s_share) {
+TEST(ConfirmTime, WhatWaitedTakesNoOtherFramesPartAndNotItsOwnsShare) {
   constexpr std::uint32_t frames = 100;
   ConfirmTime time;
   time.begin(whole, frames);
@@ -83,13 +83,13 @@ TEST(ConfirmTime, what_waited_takes_no_other_frame_s_part_and_not_its_own_s_shar
   EXPECT_LE(time.spent(), whole);
 }
 
-TEST(ConfirmTime, without_a_limit_what_waited_has_none) {
+TEST(ConfirmTime, WithoutALimitWhatWaitedHasNone) {
   ConfirmTime time;
   time.spend_on_waiting(1'000);
   EXPECT_EQ(time.left_for_waiting(), ConfirmTime::unlimited);
 }
 
-TEST(ConfirmTime, many_dear_frames_leave_each_its_part) {
+TEST(ConfirmTime, ManyDearFramesLeaveEachItsPart) {
   std::vector<std::uint64_t> wanted(100, whole);
   const std::uint64_t part = whole / 2 / wanted.size();
   for (std::size_t i = 3; i < wanted.size(); i += 4) wanted[i] = part;
@@ -103,7 +103,7 @@ TEST(ConfirmTime, many_dear_frames_leave_each_its_part) {
   EXPECT_GE(sum, whole * 9 / 10) << "nothing is kept for nobody";
 }
 
-TEST(ConfirmTime, what_is_left_to_the_frames_is_for_those_of_few_candidates) {
+TEST(ConfirmTime, WhatIsLeftToTheFramesIsForThoseOfFewCandidates) {
   ConfirmTime time;
   time.begin(whole, 100);
   std::uint32_t many = 0, to_come = 100;
@@ -123,11 +123,11 @@ TEST(ConfirmTime, what_is_left_to_the_frames_is_for_those_of_few_candidates) {
   }
 }
 
-TEST(ConfirmTime, the_only_frame_has_all) {
+TEST(ConfirmTime, TheOnlyFrameHasAll) {
   EXPECT_EQ(given({2 * whole}).front(), whole);
 }
 
-TEST(ConfirmTime, what_a_candidate_takes_too_long_is_taken_from_the_common_half_first) {
+TEST(ConfirmTime, WhatACandidateTakesTooLongIsTakenFromTheCommonHalfFirst) {
   ConfirmTime time;
   time.begin(whole, 100);
   time.next(100);
@@ -139,7 +139,7 @@ TEST(ConfirmTime, what_a_candidate_takes_too_long_is_taken_from_the_common_half_
   EXPECT_EQ(time.left(), 0U) << "the whole is used up";
 }
 
-TEST(ConfirmTime, searches_end_while_the_parts_are_untouched) {
+TEST(ConfirmTime, SearchesEndWhileThePartsAreUntouched) {
   ConfirmTime time;
   time.begin(whole, 1'000);
   std::uint64_t searched = 0;

@@ -309,28 +309,29 @@ TEST_F(EveTest, a_drop_without_an_alert_names_its_rule) {
   EXPECT_FALSE(line["alert"].contains("metadata"));
 }
 
-TEST_F(EveTest, a_drop_of_a_fragment_has_suricata_s_reason) {
-  Sample sample(rules_, PacketBuilder().ipv4("192.0.2.1", "192.0.2.9").fragment(64, true).payload(8).build());
-  lane().dropped(sample.dropped(DropReason::fragment));
-  EXPECT_EQ(only_line()["drop"]["reason"], "defrag error");
-}
-
-TEST_F(EveTest, a_drop_of_what_does_not_fit_its_conversation_has_suricata_s_reason) {
-  Sample sample(rules_, request().build());
-  lane().dropped(sample.dropped(DropReason::outside));
-  EXPECT_EQ(only_line()["drop"]["reason"], "stream error");
-}
-
-TEST_F(EveTest, a_drop_of_a_silent_conversation_has_suricata_s_reason) {
-  Sample sample(rules_, request().build());
-  lane().dropped(sample.dropped(DropReason::silent));
-  EXPECT_EQ(only_line()["drop"]["reason"], "stream midstream");
-}
-
-TEST_F(EveTest, a_drop_of_http_beyond_a_limit_has_suricata_s_reason) {
-  Sample sample(rules_, request().build());
-  lane().dropped(sample.dropped(DropReason::http_limit));
-  EXPECT_EQ(only_line()["drop"]["reason"], "applayer error");
+TEST_F(EveTest, a_drop_has_suricata_s_reason) {
+  const auto fragment = PacketBuilder().ipv4("192.0.2.1", "192.0.2.9").fragment(64, true).payload(8).build();
+  struct Case {
+    DropReason why;
+    const char* said;
+    const packet::Bytes& frame;
+  };
+  const auto whole = request().build();
+  const std::vector<Case> cases = {{DropReason::fragment, "defrag error", fragment},
+                                   {DropReason::outside, "stream error", whole},
+                                   {DropReason::silent, "stream midstream", whole},
+                                   {DropReason::http_limit, "applayer error", whole}};
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    Sample sample(rules_, cases[i].frame);
+    DroppedFrame dropped = sample.dropped(cases[i].why);
+    dropped.microseconds += i;  // another frame
+    lane().dropped(dropped);
+  }
+  const auto lines = eve();
+  ASSERT_EQ(lines.size(), cases.size());
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    EXPECT_EQ(json::parse(lines[i])["drop"]["reason"], cases[i].said);
+  }
 }
 
 TEST_F(EveTest, both_directions_have_the_flow_s_id_and_its_client_first) {

@@ -189,7 +189,7 @@ class InspectPlan : public InspectFiles {
   std::uint64_t ticket_ = 0;
 };
 
-TEST_P(InspectElement, drops_what_rules_say_and_tells_of_it) {
+TEST_P(InspectElement, DropsWhatRulesSayAndTellsOfIt) {
   AclTrial trial(GetParam());
   Conversation web;
   std::vector<Bytes> frames = web.handshake();
@@ -219,7 +219,7 @@ TEST_P(InspectElement, drops_what_rules_say_and_tells_of_it) {
   EXPECT_EQ(events("alert")[1]["alert"]["action"], "allowed");
 }
 
-TEST_P(InspectElement, rejects_with_an_answer_to_the_sender) {
+TEST_P(InspectElement, RejectsWithAnAnswerToTheSender) {
   AclTrial trial(GetParam());
   const std::vector<Bytes> frames = {udp("an evil name")};
   auto outcome = trial.run(frames, element("reject udp any any -> any 53 (content:\"evil\"; sid:1;)\n"));
@@ -244,7 +244,7 @@ std::vector<Reset> resets_in(const std::vector<Bytes>& frames) {
   return all;
 }
 
-TEST_P(InspectElement, rejects_to_the_ends_that_the_rule_names) {
+TEST_P(InspectElement, RejectsToTheEndsThatTheRuleNames) {
   const Reset client{"10.0.0.1", 5001}, server{"10.0.0.2", 1001};
   const struct {
     const char* action;
@@ -272,7 +272,7 @@ TEST_P(InspectElement, rejects_to_the_ends_that_the_rule_names) {
   }
 }
 
-TEST_P(InspectElement, rejects_what_is_no_tcp_to_its_sender_only) {
+TEST_P(InspectElement, RejectsWhatIsNoTcpToItsSenderOnly) {
   for (const auto& [action, answers] : {std::pair{"rejectboth", 1U}, std::pair{"rejectdst", 0U}}) {
     AclTrial trial(GetParam());
     auto outcome = trial.run({udp("an evil name")},
@@ -283,7 +283,7 @@ TEST_P(InspectElement, rejects_what_is_no_tcp_to_its_sender_only) {
   }
 }
 
-TEST_P(InspectElement, where_nothing_is_forwarded_both_ends_are_told_out_of_the_one_port) {
+TEST_P(InspectElement, WhereNothingIsForwardedBothEndsAreToldOutOfTheOnePort) {
   AclTrial trial(GetParam());
   Conversation web;
   std::vector<Bytes> frames = web.handshake();
@@ -299,7 +299,7 @@ TEST_P(InspectElement, where_nothing_is_forwarded_both_ends_are_told_out_of_the_
   EXPECT_EQ(outcome.stats.answers[inspect_rejected], 2U);
 }
 
-TEST_P(InspectElement, drops_without_an_alert) {
+TEST_P(InspectElement, DropsWithoutAnAlert) {
   AclTrial trial(GetParam());
   auto outcome = trial.run({udp("an evil name"), udp("a name")},
                            element("sdrop udp any any -> any 53 (content:\"evil\"; sid:1;)\n"));
@@ -309,7 +309,7 @@ TEST_P(InspectElement, drops_without_an_alert) {
   EXPECT_EQ(outcome.figures["inspect_alerts"], 0U);
 }
 
-TEST_P(InspectElement, lines_of_a_file_keep_alerts_back_and_drops_go_on) {
+TEST_P(InspectElement, LinesOfAFileKeepAlertsBackAndDropsGoOn) {
   write("threshold.config",
         "suppress gen_id 1, sig_id 1, track by_src, ip 10.0.0.0/8\n"
         "event_filter gen_id 1, sig_id 2, type limit, track by_src, count 1, seconds 60\n");
@@ -326,7 +326,7 @@ TEST_P(InspectElement, lines_of_a_file_keep_alerts_back_and_drops_go_on) {
 }
 
 // A limit that the settings lower is the one that counts: what is behind it is not seen.
-TEST_P(InspectElement, streams_and_http_are_looked_into_as_far_as_the_settings_say) {
+TEST_P(InspectElement, StreamsAndHttpAreLookedIntoAsFarAsTheSettingsSay) {
   const std::string body(3000, 'a');
   const std::string request = "POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: 3004\r\n\r\n" + body + "evil";
   const std::string response = "HTTP/1.1 200 OK\r\nContent-Length: 3004\r\n\r\n" + body + "evil";
@@ -360,7 +360,7 @@ TEST_P(InspectElement, streams_and_http_are_looked_into_as_far_as_the_settings_s
   }
 }
 
-TEST_P(InspectElement, the_policy_decides_when_the_time_for_confirming_is_used_up) {
+TEST_P(InspectElement, ThePolicyDecidesWhenTheTimeForConfirmingIsUsedUp) {
   for (const std::string policy : {"pass", "drop"}) {
     AclTrial trial(GetParam());
     const std::vector<Bytes> frames = {udp("an evil name"), udp("a name")};
@@ -375,7 +375,7 @@ TEST_P(InspectElement, the_policy_decides_when_the_time_for_confirming_is_used_u
 }
 
 // Whatever else is left over: in the counters as in the events.
-TEST_P(InspectElement, a_rule_that_drops_is_the_reason) {
+TEST_P(InspectElement, ARuleThatDropsIsTheReason) {
   std::size_t told = 0;
   for (const std::string policy : {"pass", "drop"}) {
     AclTrial trial(GetParam());
@@ -392,7 +392,7 @@ TEST_P(InspectElement, a_rule_that_drops_is_the_reason) {
   }
 }
 
-TEST_P(InspectElement, counts_add_up_and_lanes_take_other_rules) {
+TEST_P(InspectElement, CountsAddUpAndLanesTakeOtherRules) {
   AclTrial trial(GetParam());
   // However slow the machine: nothing is left.
   const std::string budget = "budget = \"1s\"\n";
@@ -438,7 +438,7 @@ TEST_P(InspectElement, counts_add_up_and_lanes_take_other_rules) {
 }
 
 // Nothing comes any more: lanes take other rules all the same, and a reload does not wait for frames.
-TEST_P(InspectElement, idle_lanes_take_other_rules) {
+TEST_P(InspectElement, IdleLanesTakeOtherRules) {
   AclTrial trial(GetParam());
   auto first = element("alert udp any any -> any 53 (content:\"evil\"; sid:1;)\n");
   Inspect* const inspect = static_cast<Inspect*>(first.get());
@@ -461,7 +461,7 @@ TEST_P(InspectElement, idle_lanes_take_other_rules) {
 // A lane of a GPU, which is late again and again, looks no further, by the deadline that the section engine gives it;
 // on a core full batches of ordinary traffic may be late, and are looked at. So are captures, which nobody waits for,
 // and what the administrator has given a time of its own. What nobody is sent cannot be dropped, nor its flow.
-TEST_F(InspectPlan, only_lanes_with_a_deadline_stop_looking) {
+TEST_F(InspectPlan, OnlyLanesWithADeadlineStopLooking) {
   using std::chrono_literals::operator""us;
   struct Case {
     const char* what;
@@ -502,7 +502,7 @@ TEST_F(InspectPlan, only_lanes_with_a_deadline_stop_looking) {
 }
 
 // What the kernel is to forward is told of as the rest is, but that nobody who sends it is answered.
-TEST_F(InspectPlan, what_the_kernel_forwards_is_told_of_with_its_port_at_once) {
+TEST_F(InspectPlan, WhatTheKernelForwardsIsToldOfWithItsPortAtOnce) {
   engine::PortInfo lan, wan;
   lan.name = "lan";
   wan.name = "wan";
@@ -530,7 +530,7 @@ TEST_F(InspectPlan, what_the_kernel_forwards_is_told_of_with_its_port_at_once) {
 }
 
 // No time is lost by waiting for its alerts to be written, and none is over alerts_per_second.
-TEST_F(InspectPlan, of_a_capture_all_is_told_and_of_no_interface) {
+TEST_F(InspectPlan, OfACaptureAllIsToldAndOfNoInterface) {
   constexpr std::size_t rules = 100, frames = 100;  // more than a ring holds
   std::string text;
   for (std::size_t sid = 1; sid <= rules; ++sid) {
@@ -550,7 +550,7 @@ TEST_F(InspectPlan, of_a_capture_all_is_told_and_of_no_interface) {
 }
 
 // Of several batches that are under way the lane may have taken other rules with the one before.
-TEST_F(InspectPlan, keys_told_for_the_classes_of_other_rules_are_not_used) {
+TEST_F(InspectPlan, KeysToldForTheClassesOfOtherRulesAreNotUsed) {
   if (const std::string why = sluice::test::why_no_gpu(); !why.empty()) GTEST_SKIP() << why;
   const auto gpu = device::Gpu::open(0, 1);
   ASSERT_TRUE(gpu) << gpu.error().message;

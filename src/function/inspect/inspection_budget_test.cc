@@ -16,7 +16,7 @@ using testing::IsEmpty;
 constexpr std::uint8_t ack = packet::tcp_ack;
 
 // As of a scratch that was made for other patterns: whether there is anything in the frame nobody knows.
-TEST_F(InspectionTest, a_search_that_is_refused_is_an_overload) {
+TEST_F(InspectionTest, ASearchThatIsRefusedIsAnOverload) {
   for (const bool drop : {false, true}) {
     InspectionSettings settings;
     settings.drop_on_overload = drop;
@@ -34,7 +34,7 @@ TEST_F(InspectionTest, a_search_that_is_refused_is_an_overload) {
   }
 }
 
-TEST_F(InspectionTest, what_the_budget_leaves_is_counted_and_the_policy_decides) {
+TEST_F(InspectionTest, WhatTheBudgetLeavesIsCountedAndThePolicyDecides) {
   std::string rules;
   for (int i = 1; i <= 20; ++i) {
     rules += "drop udp any any -> any any (content:\"x\"; content:\"y\"; sid:" + std::to_string(i) + ";)\n";
@@ -57,7 +57,7 @@ TEST_F(InspectionTest, what_the_budget_leaves_is_counted_and_the_policy_decides)
   }
 }
 
-TEST_F(InspectionTest, steps_that_are_long_are_counted_and_others_are_not) {
+TEST_F(InspectionTest, StepsThatAreLongAreCountedAndOthersAreNot) {
   constexpr std::uint64_t second = 10'000'000'000;  // more than that, by any clock
   for (const bool is_long : {false, true}) {
     use("alert udp any any -> any any (content:\"evil\"; content:\"x\"; sid:1;)\n");
@@ -70,7 +70,7 @@ TEST_F(InspectionTest, steps_that_are_long_are_counted_and_others_are_not) {
 }
 
 // A flow's later packets are not tried with rules of addresses, once all of these have been.
-TEST_F(InspectionTest, what_is_left_of_rules_of_addresses_is_tried_with_the_next_packet) {
+TEST_F(InspectionTest, WhatIsLeftOfRulesOfAddressesIsTriedWithTheNextPacket) {
   for (const bool all : {false, true}) {
     InspectionSettings settings;
     settings.budget = all ? 2 : 1;
@@ -83,7 +83,7 @@ TEST_F(InspectionTest, what_is_left_of_rules_of_addresses_is_tried_with_the_next
 }
 
 // Of a rule that alerts nobody would have been stopped: neither the frame, nor the rest of its flow.
-TEST_F(InspectionTest, what_is_left_of_rules_that_only_alert_drops_nothing) {
+TEST_F(InspectionTest, WhatIsLeftOfRulesThatOnlyAlertDropsNothing) {
   const std::string alert = "alert tcp any any -> any 80 (content:\"evil\"; content:\"x\"; sid:1;)\n";
   const std::string drop = "drop tcp any any -> any 80 (content:\"evil\"; content:\"x\"; sid:2;)\n";
   struct Case {
@@ -112,7 +112,7 @@ TEST_F(InspectionTest, what_is_left_of_rules_that_only_alert_drops_nothing) {
 
 // Without the share of each frame the dear one takes twice the time that there is for all. A pause of this thread is
 // charged like anything else, so not every round shows it. (How frames share what there is: confirm_time_test.cc.)
-TEST_F(InspectionTest, a_dear_frame_does_not_take_the_time_of_those_behind_it) {
+TEST_F(InspectionTest, ADearFrameDoesNotTakeTheTimeOfThoseBehindIt) {
   std::string rules = "drop udp any any -> any any (content:\"evil\"; sid:1;)\n", dear = "evil ";
   for (int i = 1000; i < 4000; ++i) {
     const std::string number = std::to_string(i);
@@ -151,7 +151,7 @@ TEST_F(InspectionTest, a_dear_frame_does_not_take_the_time_of_those_behind_it) {
   EXPECT_TRUE(ever);
 }
 
-TEST_F(InspectionTest, a_payload_of_too_many_keys_is_searched_as_long_as_there_is_time) {
+TEST_F(InspectionTest, APayloadOfTooManyKeysIsSearchedAsLongAsThereIsTime) {
   use("alert udp any any -> any 53 (content:\"evil\"; sid:1;)\n");
   const Bytes bytes = PacketBuilder().ipv4("10.0.0.1", "10.0.0.2").udp(4000, 53).payload({'e', 'v', 'i', 'l'}).build();
   const std::string_view frame{reinterpret_cast<const char*>(bytes.data()), bytes.size()};
@@ -174,7 +174,7 @@ TEST_F(InspectionTest, a_payload_of_too_many_keys_is_searched_as_long_as_there_i
   EXPECT_EQ(inspection_->counters().by_device, 3U) << "nobody has searched by these rules but a core";
 }
 
-TEST_F(InspectionTest, what_was_left_of_a_stream_does_not_pass_when_it_is_sent_again) {
+TEST_F(InspectionTest, WhatWasLeftOfAStreamDoesNotPassWhenItIsSentAgain) {
   for (const char* const rule : {"drop tcp any any -> any 80 (content:\"evil\"; sid:1;)\n",
                                  "drop http any any -> any 80 (http.uri; content:\"evil\"; sid:1;)\n"}) {
     for (const bool drop : {false, true}) {
@@ -198,7 +198,7 @@ TEST_F(InspectionTest, what_was_left_of_a_stream_does_not_pass_when_it_is_sent_a
   }
 }
 
-TEST_F(InspectionTest, nothing_is_confirmed_once_the_time_is_over) {
+TEST_F(InspectionTest, NothingIsConfirmedOnceTheTimeIsOver) {
   InspectionSettings settings;
   settings.drop_on_overload = true;
   use("alert udp any any -> any 53 (content:\"evil\"; sid:1;)\n", settings);
@@ -213,7 +213,7 @@ TEST_F(InspectionTest, nothing_is_confirmed_once_the_time_is_over) {
 }
 
 // Else an inspector that is short of time would leave, or drop, what the rule's header excludes.
-TEST_F(InspectionTest, a_rule_without_a_pattern_has_no_candidates_but_what_its_header_admits) {
+TEST_F(InspectionTest, ARuleWithoutAPatternHasNoCandidatesButWhatItsHeaderAdmits) {
   InspectionSettings settings;
   settings.drop_on_overload = true;
   use("pass ip 192.0.2.10 any -> any any (sid:1;)\n"

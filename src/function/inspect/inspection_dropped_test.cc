@@ -42,7 +42,7 @@ class InspectionDropped : public InspectionTest {
 const std::string evil = "GET /x HTTP/1.1\r\nX: forbidden-bytes\r\n\r\n";
 
 // Each ends with a FIN, which the server never gets.
-TEST_F(InspectionDropped, leave_their_records_to_those_that_come) {
+TEST_F(InspectionDropped, LeaveTheirRecordsToThoseThatCome) {
   for (const bool by_device : {false, true}) {
     by_device_ = by_device;
     use(std::string(in_uri) + in_stream);
@@ -64,7 +64,7 @@ TEST_F(InspectionDropped, leave_their_records_to_those_that_come) {
   }
 }
 
-TEST_F(InspectionDropped, hold_nothing_whatever_comes_and_all_of_it_is_dropped) {
+TEST_F(InspectionDropped, HoldNothingWhateverComesAndAllOfItIsDropped) {
   const struct {
     const char* what;
     bool to_server;
@@ -103,7 +103,7 @@ TEST_F(InspectionDropped, hold_nothing_whatever_comes_and_all_of_it_is_dropped) 
 }
 
 // The line's alert waits for the headers: it is reported before the request is given back.
-TEST_F(InspectionDropped, are_told_with_their_request) {
+TEST_F(InspectionDropped, AreToldWithTheirRequest) {
   class Paths final : public AlertSink {
    public:
     void alert(const Alert& alert) override { all.emplace_back(alert.transaction->uri_raw()); }

@@ -13,7 +13,7 @@ using testing::IsEmpty;
 constexpr std::uint8_t syn = packet::tcp_syn, ack = packet::tcp_ack;
 
 // What comes within one packet is found in a conversation that goes on behind its timeout; what does not is dropped.
-TEST_F(InspectionScopeTest, silence_makes_no_attack_pass) {
+TEST_F(InspectionScopeTest, SilenceMakesNoAttackPass) {
   using enum flow::Direction;
   constexpr std::uint64_t silence = 601'000'000;
   remembered_ = 1'000'000;
@@ -53,7 +53,7 @@ TEST_F(InspectionScopeTest, silence_makes_no_attack_pass) {
 }
 
 // "junk" does not reach the receiver, and hides what comes in its place from the stream.
-TEST_F(InspectionScopeTest, what_a_decoy_hides_is_dropped_with_its_reason) {
+TEST_F(InspectionScopeTest, WhatADecoyHidesIsDroppedWithItsReason) {
   using enum flow::Direction;
   for (const bool drop : {true, false}) {
     streams_.drop_conflicts = drop;
@@ -74,7 +74,7 @@ TEST_F(InspectionScopeTest, what_a_decoy_hides_is_dropped_with_its_reason) {
   }
 }
 
-TEST_F(InspectionScopeTest, what_a_stream_has_no_room_for_is_dropped_and_comes_again) {
+TEST_F(InspectionScopeTest, WhatAStreamHasNoRoomForIsDroppedAndComesAgain) {
   streams_.drop_without_room = true;
   streams_.held_segments = 1;
   use("drop tcp any any -> any any (content:\"evil\"; sid:1;)\n");
@@ -94,7 +94,7 @@ TEST_F(InspectionScopeTest, what_a_stream_has_no_room_for_is_dropped_and_comes_a
   EXPECT_THAT(drops(), ElementsAre(Dropped(DropReason::rules, flow::Direction::to_server)));
 }
 
-TEST_F(InspectionScopeTest, what_a_rule_passes_is_let_by_in_conflict_too) {
+TEST_F(InspectionScopeTest, WhatARulePassesIsLetByInConflictToo) {
   streams_.drop_conflicts = streams_.drop_without_room = true;
   use("pass tcp any any -> any any (content:\"friend\"; sid:1;)\n");
   handshake();
@@ -104,7 +104,7 @@ TEST_F(InspectionScopeTest, what_a_rule_passes_is_let_by_in_conflict_too) {
 }
 
 // The receiver has acknowledged it, and takes nothing in its place: it is looked at once.
-TEST_F(InspectionScopeTest, what_is_acknowledged_and_sent_again_alerts_once) {
+TEST_F(InspectionScopeTest, WhatIsAcknowledgedAndSentAgainAlertsOnce) {
   for (const bool guarded : {true, false}) {
     streams_.drop_conflicts = guarded;
     use("alert tcp any any -> any any (content:\"evil\"; sid:1;)\n");
@@ -123,7 +123,7 @@ TEST_F(InspectionScopeTest, what_is_acknowledged_and_sent_again_alerts_once) {
 }
 
 // Its data, or its number, does not hide what the receiver gets.
-TEST_F(InspectionScopeTest, a_syn_besides_the_one_that_counts_hides_nothing) {
+TEST_F(InspectionScopeTest, ASynBesidesTheOneThatCountsHidesNothing) {
   for (const std::uint32_t other : {900U, 6000U, 0x40000000U, 0xc0000000U}) {
     for (const bool of_client : {true, false}) {
       streams_.drop_conflicts = streams_.drop_without_room = true;
@@ -148,7 +148,7 @@ TEST_F(InspectionScopeTest, a_syn_besides_the_one_that_counts_hides_nothing) {
 }
 
 // A FIN ahead of what is missing, that the server never gets: its own ends what it sends, and the client goes on.
-TEST_F(InspectionScopeTest, a_decoy_of_a_fin_leaves_the_conversation_established) {
+TEST_F(InspectionScopeTest, ADecoyOfAFinLeavesTheConversationEstablished) {
   streams_.drop_conflicts = streams_.drop_without_room = true;
   use("drop tcp any any -> any any (flow:established,to_server; content:\"evilattack\"; sid:1;)\n");
   handshake();
@@ -162,7 +162,7 @@ TEST_F(InspectionScopeTest, a_decoy_of_a_fin_leaves_the_conversation_established
   EXPECT_THAT(alerts(), ElementsAre(1));
 }
 
-TEST_F(InspectionScopeTest, a_split_handshake_makes_a_stream) {
+TEST_F(InspectionScopeTest, ASplitHandshakeMakesAStream) {
   use("alert tcp-stream any any -> any any (flow:established,to_server; content:\"evil\"; sid:1;)\n");
   segment(true, syn);
   segment(false, syn);

@@ -70,7 +70,7 @@ Bytes random_frame(std::mt19937& random) {
   return builder.payload(payload).build();
 }
 
-TEST_F(FlowUpdateOnly, are_judged_as_without_that_knowledge) {
+TEST_F(FlowUpdateOnly, AreJudgedAsWithoutThatKnowledge) {
   const auto known = make(), unknown = make();
   std::mt19937 random(3);
   unsigned flow_updates = 0, alerts = 0;
@@ -165,7 +165,7 @@ class Talk {
   std::array<One, 64> flows_;
 };
 
-TEST_F(FlowUpdateOnly, with_keys_are_judged_as_a_core_that_searches_judges_them) {
+TEST_F(FlowUpdateOnly, WithKeysAreJudgedAsACoreThatSearchesJudgesThem) {
   rules_ = test::rules_of(keyed_rules_text);
   ASSERT_NE(rules_, nullptr);
   std::set<std::uint32_t> all;
@@ -189,7 +189,7 @@ TEST_F(FlowUpdateOnly, with_keys_are_judged_as_a_core_that_searches_judges_them)
 }
 
 // Where ports, sizes or the flow rule all of them out there is none.
-TEST_F(FlowUpdateOnly, with_keys_have_the_candidates_that_their_flow_leaves) {
+TEST_F(FlowUpdateOnly, WithKeysHaveTheCandidatesThatTheirFlowLeaves) {
   rules_ = test::rules_of(keyed_rules_text);
   ASSERT_NE(rules_, nullptr);
   struct Case {
@@ -214,7 +214,7 @@ TEST_F(FlowUpdateOnly, with_keys_have_the_candidates_that_their_flow_leaves) {
 }
 
 // `quiet` says what rules say: others that come meanwhile look at the frame.
-TEST_F(FlowUpdateOnly, are_none_by_other_rules) {
+TEST_F(FlowUpdateOnly, AreNoneByOtherRules) {
   const auto inspection = make();
   const Bytes bytes =
       PacketBuilder().ipv4("10.0.0.1", "10.0.0.2").udp(7, 7).payload(Bytes{'l', 'a', 't', 'e', 'r'}).build();

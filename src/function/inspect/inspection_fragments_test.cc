@@ -77,7 +77,7 @@ class InspectionFragments : public testing::Test, public AlertSink {
 const std::string evil = std::string(52, '.') + "evil content" + std::string(60, '.');
 
 // Fragments are of a flow without ports: what a rule of ports says of one it does not say of the others.
-TEST_F(InspectionFragments, a_rule_of_ports_is_about_one_datagram_s_fragments) {
+TEST_F(InspectionFragments, ARuleOfPortsIsAboutOneDatagramsFragments) {
   const auto to = [](std::uint16_t port) {
     return fragments_of(PacketBuilder().ipv4("10.0.0.1", "10.0.0.2").udp(4000, port).payload(Bytes(100, 'a')).build(),
                         port, 64);
@@ -93,7 +93,7 @@ TEST_F(InspectionFragments, a_rule_of_ports_is_about_one_datagram_s_fragments) {
   EXPECT_TRUE(feed(to(54)).front());
 }
 
-TEST_F(InspectionFragments, the_one_that_completes_what_a_rule_looks_for_is_dropped) {
+TEST_F(InspectionFragments, TheOneThatCompletesWhatARuleLooksForIsDropped) {
   for (const bool v4 : {true, false}) {
     for (const bool by_device : {false, true}) {
       by_device_ = by_device;
@@ -119,7 +119,7 @@ TEST_F(InspectionFragments, the_one_that_completes_what_a_rule_looks_for_is_drop
 constexpr std::size_t longest = 65'507, mtu = 1480, of_last = (longest + 8) % mtu;
 
 // Its last fragment brings 395 bytes, and makes a core search as much as 45 others would.
-TEST_F(InspectionFragments, a_long_datagram_is_searched_as_far_as_there_is_time) {
+TEST_F(InspectionFragments, ALongDatagramIsSearchedAsFarAsThereIsTime) {
   const std::string rule = " udp any any -> any 53 (content:\"evil content\"; sid:1;)\n";
   std::string text(longest, '\0');
   text.replace(40'000, 12, "evil content");
@@ -156,7 +156,7 @@ TEST_F(InspectionFragments, a_long_datagram_is_searched_as_far_as_there_is_time)
   }
 }
 
-TEST_F(InspectionFragments, what_lies_across_slices_of_a_datagram_is_found_once) {
+TEST_F(InspectionFragments, WhatLiesAcrossSlicesOfADatagramIsFoundOnce) {
   const std::string word = "evil content";
   use("alert udp any any -> any 53 (content:\"evil content\"; sid:1;)\n"
       "alert udp any any -> any 53 (content:\"to be found as well\"; sid:2;)\n"
@@ -183,7 +183,7 @@ TEST_F(InspectionFragments, what_lies_across_slices_of_a_datagram_is_found_once)
 }
 
 // The clock's: a small part of what it takes, and a slice.
-TEST_F(InspectionFragments, a_datagram_of_zeros_takes_no_longer_than_its_time) {
+TEST_F(InspectionFragments, ADatagramOfZerosTakesNoLongerThanItsTime) {
   std::string rules, zeros = "00 00 00 00 00 00 00";
   for (int r = 1; r <= 30; ++r) {
     zeros += " 00";  // all but the first byte of each is there at each byte
@@ -213,7 +213,7 @@ TEST_F(InspectionFragments, a_datagram_of_zeros_takes_no_longer_than_its_time) {
   }
 }
 
-TEST_F(InspectionFragments, a_long_segment_in_fragments_has_its_time_in_its_stream) {
+TEST_F(InspectionFragments, ALongSegmentInFragmentsHasItsTimeInItsStream) {
   const std::string text = std::string(40'000, '.') + "evil content" + std::string(20'000, '.');
   for (const bool waits : {false, true}) {
     for (const bool drops : {true, false}) {
@@ -241,7 +241,7 @@ TEST_F(InspectionFragments, a_long_segment_in_fragments_has_its_time_in_its_stre
   }
 }
 
-TEST_F(InspectionFragments, what_was_dropped_stays_incomplete) {
+TEST_F(InspectionFragments, WhatWasDroppedStaysIncomplete) {
   use("drop udp any any -> any 53 (content:\"evil content\"; sid:1;)\n");
   const std::vector<Bytes> frames = fragments_of(udp(true, evil), 7, 64);
   feed(frames);
@@ -255,7 +255,7 @@ TEST_F(InspectionFragments, what_was_dropped_stays_incomplete) {
   EXPECT_EQ(counters().refused, 2U);
 }
 
-TEST_F(InspectionFragments, a_segment_goes_into_its_stream) {
+TEST_F(InspectionFragments, ASegmentGoesIntoItsStream) {
   for (const bool by_device : {false, true}) {
     by_device_ = by_device;
     use("drop tcp any any -> any 80 (flow:established,to_server; content:\"evil content\"; sid:1;)\n");
@@ -273,7 +273,7 @@ TEST_F(InspectionFragments, a_segment_goes_into_its_stream) {
   }
 }
 
-TEST_F(InspectionFragments, a_datagram_that_drops_its_flow_has_its_record_given_back) {
+TEST_F(InspectionFragments, ADatagramThatDropsItsFlowHasItsRecordGivenBack) {
   use("drop tcp any any -> any 80 (flow:established,to_server; content:\"evil content\"; sid:1;)\n");
   handshake();
   EXPECT_THAT(feed(fragments_of(tcp(true, ack, 1001, 5001, "evil content, and so on"), 1, 40)),
@@ -281,7 +281,7 @@ TEST_F(InspectionFragments, a_datagram_that_drops_its_flow_has_its_record_given_
   EXPECT_EQ(inspection_->conversations().extras_in_use(), 0U);
 }
 
-TEST_F(InspectionFragments, a_policy_is_for_those_that_do_not_fit) {
+TEST_F(InspectionFragments, APolicyIsForThoseThatDoNotFit) {
   for (const bool v4 : {true, false}) {
     for (const bool drops : {true, false}) {
       use("drop udp any any -> any 53 (content:\"evil content\"; sid:1;)\n", drops);
@@ -299,7 +299,7 @@ TEST_F(InspectionFragments, a_policy_is_for_those_that_do_not_fit) {
 }
 
 // Each fragment is inspected as a packet: for where nobody puts them together (several lanes, on_overload).
-TEST_F(InspectionFragments, what_one_fragment_holds_is_found_in_it_and_in_the_datagram) {
+TEST_F(InspectionFragments, WhatOneFragmentHoldsIsFoundInItAndInTheDatagram) {
   const std::string text = "evil content" + std::string(120, '.');
   for (const bool v4 : {true, false}) {
     for (const bool by_device : {false, true}) {
@@ -323,7 +323,7 @@ TEST_F(InspectionFragments, what_one_fragment_holds_is_found_in_it_and_in_the_da
 }
 
 // Later fragments and what is cut say nothing of ports; rules of their transport that take any ports hold.
-TEST_F(InspectionFragments, what_has_no_ports_is_of_its_protocols_rules) {
+TEST_F(InspectionFragments, WhatHasNoPortsIsOfItsProtocolsRules) {
   for (const std::string protocol : {"udp", "tcp"}) {
     for (const bool by_device : {false, true}) {
       by_device_ = by_device;
@@ -351,7 +351,7 @@ TEST_F(InspectionFragments, what_has_no_ports_is_of_its_protocols_rules) {
   }
 }
 
-TEST_F(InspectionFragments, rules_on_fragments_hold_for_each_of_them) {
+TEST_F(InspectionFragments, RulesOnFragmentsHoldForEachOfThem) {
   use("alert ip any any -> any any (fragbits:M; sid:1;)\n"
       "alert ip any any -> any any (fragoffset:>0; sid:2;)\n"
       "alert ip any any -> any any (ip_proto:17; fragbits:!M; fragoffset:0; sid:3;)\n"
@@ -367,7 +367,7 @@ TEST_F(InspectionFragments, rules_on_fragments_hold_for_each_of_them) {
   }
 }
 
-TEST_F(InspectionFragments, a_dropped_fragment_is_no_part_of_a_datagram) {
+TEST_F(InspectionFragments, ADroppedFragmentIsNoPartOfADatagram) {
   use("drop ip any any -> any any (fragoffset:8; sid:1;)\n");
   const std::vector<Bytes> frames = fragments_of(udp(true, evil), 7, 64);
   EXPECT_THAT(feed(frames), ElementsAre(false, true, false));
@@ -375,7 +375,7 @@ TEST_F(InspectionFragments, a_dropped_fragment_is_no_part_of_a_datagram) {
   EXPECT_EQ(counters().fragments, 2U);
 }
 
-TEST_F(InspectionFragments, what_is_left_of_a_datagram_is_dropped_for_good) {
+TEST_F(InspectionFragments, WhatIsLeftOfADatagramIsDroppedForGood) {
   use("drop udp any any -> any 53 (content:\"evil content\"; sid:1;)\n", true, 0);
   const std::vector<Bytes> frames = fragments_of(udp(true, evil), 7, 64);
   EXPECT_THAT(feed(frames), ElementsAre(false, false, true));
@@ -384,14 +384,14 @@ TEST_F(InspectionFragments, what_is_left_of_a_datagram_is_dropped_for_good) {
   EXPECT_THAT(alerts(), IsEmpty());
 }
 
-TEST_F(InspectionFragments, an_atomic_fragment_is_a_packet) {
+TEST_F(InspectionFragments, AnAtomicFragmentIsAPacket) {
   use("drop udp any any -> any 53 (content:\"evil content\"; sid:1;)\n");
   EXPECT_TRUE(feed(fragment_of(udp(false, evil), 7, 0, 8 + evil.size(), false)).drop);
   EXPECT_THAT(alerts(), ElementsAre(1));
   EXPECT_EQ(counters().fragments, 0U);
 }
 
-TEST_F(InspectionFragments, fragments_in_a_datagram_of_fragments_are_refused) {
+TEST_F(InspectionFragments, FragmentsInADatagramOfFragmentsAreRefused) {
   use("drop udp any any -> any 53 (content:\"evil content\"; sid:1;)\n");
   // What the outer fragments carry is a fragment header and half of a datagram.
   const Bytes inner = fragment_of(udp(false, evil), 7, 0, 64, true);
@@ -408,7 +408,7 @@ TEST_F(InspectionFragments, fragments_in_a_datagram_of_fragments_are_refused) {
 
 // defrag/bug-6887-defrag-eth-vlan-ipv4-tcp-syn of suricata-verify: a SYN in three fragments of eight bytes and fewer,
 // and the frame that the alert has to show.
-TEST_F(InspectionFragments, a_tcp_header_in_pieces_is_whole_as_suricata_shows_it) {
+TEST_F(InspectionFragments, ATcpHeaderInPiecesIsWholeAsSuricataShowsIt) {
   use("alert tcp any any -> any any (tcp.flags:S; sid:1;)\n");
   const std::string link = "050403020100000102030405810000060800";
   const std::string ends = "0101010102020202";

@@ -76,7 +76,7 @@ std::string in_codings() {
          "\r\n\r\n" + body;
 }
 
-TEST_F(InspectionHttpLimit, what_goes_beyond_it_does_not_pass_whole) {
+TEST_F(InspectionHttpLimit, WhatGoesBeyondItDoesNotPassWhole) {
   const std::pair<const char*, std::string> cases[] = {
       {"a header", "GET / HTTP/1.1\r\nX: " + std::string(19'000, 'a') + "\r\n" + evil},
       {"a request line", "GET /" + std::string(30'000, 'a') + " HTTP/1.1\r\n" + evil},
@@ -106,7 +106,7 @@ TEST_F(InspectionHttpLimit, what_goes_beyond_it_does_not_pass_whole) {
 }
 
 // Nothing of it would be dropped if it were inspected.
-TEST_F(InspectionHttpLimit, where_no_rule_drops_it_goes_on) {
+TEST_F(InspectionHttpLimit, WhereNoRuleDropsItGoesOn) {
   use(true, "", "alert");
   EXPECT_EQ(say(true, "GET / HTTP/1.1\r\nX: " + std::string(19'000, 'a') + "\r\n" + evil), 0);
   EXPECT_EQ(say(true, "GET / HTTP/1.1\r\n\r\n"), 0);
@@ -114,7 +114,7 @@ TEST_F(InspectionHttpLimit, where_no_rule_drops_it_goes_on) {
 }
 
 // What still was inspected is reported, and the rule is why.
-TEST_F(InspectionHttpLimit, a_rule_that_holds_before_it_is_told) {
+TEST_F(InspectionHttpLimit, ARuleThatHoldsBeforeItIsTold) {
   use(true);
   std::string text = many_fields();
   text.insert(text.find("h0:"), "User-Agent: EVILUA\r\n");
@@ -123,7 +123,7 @@ TEST_F(InspectionHttpLimit, a_rule_that_holds_before_it_is_told) {
   EXPECT_EQ(drops_.front(), DropReason::rules);
 }
 
-TEST_F(InspectionHttpLimit, other_protocols_and_what_a_rule_lets_by_go_on) {
+TEST_F(InspectionHttpLimit, OtherProtocolsAndWhatARuleLetsByGoOn) {
   use(true);
   EXPECT_EQ(say(true, "\x16\x03" + std::string(50'000, 'a')), 0);
   EXPECT_EQ(say(false, "\x16\x03" + std::string(50'000, 'a')), 0);
@@ -133,7 +133,7 @@ TEST_F(InspectionHttpLimit, other_protocols_and_what_a_rule_lets_by_go_on) {
 }
 
 // Refused, HTTP/2's preface is a request like others, and what follows it is HTTP.
-TEST_F(InspectionHttpLimit, http_goes_on_behind_a_preface_that_the_server_refuses) {
+TEST_F(InspectionHttpLimit, HttpGoesOnBehindAPrefaceThatTheServerRefuses) {
   for (const bool answered : {false, true}) {
     SCOPED_TRACE(answered);
     use(true);

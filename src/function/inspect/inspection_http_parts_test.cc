@@ -41,7 +41,7 @@ const std::vector<std::string> of_requests{"http.user_agent", "http.referer",   
 const std::vector<std::string> of_answers{"http.cookie", "http.connection", "http.content_type", "http.location",
                                           "http.server"};
 
-TEST_F(InspectionHttpParts, a_header_without_a_value_is_there_and_one_that_is_not_there_is_not) {
+TEST_F(InspectionHttpParts, AHeaderWithoutAValueIsThereAndOneThatIsNotThereIsNot) {
   const std::string empty =
       "GET / HTTP/1.1\r\nHost: x\r\nUser-Agent:\r\nReferer: "
       "\r\nAccept:\r\nAccept-Encoding:\r\nAccept-Language:\r\nCookie:\r\n"
@@ -62,7 +62,7 @@ TEST_F(InspectionHttpParts, a_header_without_a_value_is_there_and_one_that_is_no
   }
 }
 
-TEST_F(InspectionHttpParts, nothing_holds_of_a_body_that_is_not_there) {
+TEST_F(InspectionHttpParts, NothingHoldsOfABodyThatIsNotThere) {
   const std::vector<std::string> bodies{"http.request_body", "http.response_body", "file.data"};
   const std::string get = "GET / HTTP/1.1\r\nHost: x\r\n\r\n", ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
   for (const std::string check :
@@ -89,7 +89,7 @@ TEST_F(InspectionHttpParts, nothing_holds_of_a_body_that_is_not_there) {
   EXPECT_THAT(there(of_answer, {bodies[1], bodies[2]}, "bsize:2", get, ok), UnorderedElementsAre(bodies[1], bodies[2]));
 }
 
-TEST_F(InspectionHttpParts, nothing_holds_of_headers_a_reason_or_a_host_that_are_not_there) {
+TEST_F(InspectionHttpParts, NothingHoldsOfHeadersAReasonOrAHostThatAreNotThere) {
   const std::string check = "bsize:<99";
   const std::vector<std::string> of_either{"http.header", "http.header_names"};
   EXPECT_THAT(there(of_request, of_either, check, "GET / HTTP/1.0\r\n\r\n", ""), IsEmpty());
@@ -119,7 +119,7 @@ const std::string whole =
     "4\r\n\r\nBODY";
 
 // In one segment, and cut between and within all parts.
-TEST_F(InspectionHttpParts, a_flowbit_that_one_part_sets_holds_for_every_other_part_of_the_request) {
+TEST_F(InspectionHttpParts, AFlowbitThatOnePartSetsHoldsForEveryOtherPartOfTheRequest) {
   for (const Part& sets : parts) {
     for (const Part& asks : parts) {
       if (sets.name == asks.name) continue;
@@ -135,7 +135,7 @@ TEST_F(InspectionHttpParts, a_flowbit_that_one_part_sets_holds_for_every_other_p
   }
 }
 
-TEST_F(InspectionHttpParts, a_chain_of_flowbits_goes_through_all_parts_in_any_order) {
+TEST_F(InspectionHttpParts, AChainOfFlowbitsGoesThroughAllPartsInAnyOrder) {
   use(of_request + "flowbits:isset,c; http.method; content:\"POST\"; sid:1;)\n" + of_request +
       "flowbits:isset,b; http.uri; content:\"/index\"; flowbits:set,c; sid:2;)\n" + of_request +
       "flowbits:isset,a; http.cookie; content:\"c=1\"; flowbits:set,b; sid:3;)\n" + of_request +
@@ -146,7 +146,7 @@ TEST_F(InspectionHttpParts, a_chain_of_flowbits_goes_through_all_parts_in_any_or
   EXPECT_THAT(alerts(), UnorderedElementsAre(1, 2, 3, 4));
 }
 
-TEST_F(InspectionHttpParts, a_flowbit_that_headers_set_is_set_for_what_asks_that_it_is_not) {
+TEST_F(InspectionHttpParts, AFlowbitThatHeadersSetIsSetForWhatAsksThatItIsNot) {
   use(of_request + "flowbits:isnotset,x; http.uri; content:\"/index\"; sid:1;)\n" + of_request +
       "http.user_agent; content:\"Probe\"; flowbits:set,x; sid:2;)\n");
   post(whole);
@@ -160,7 +160,7 @@ TEST_F(InspectionHttpParts, a_flowbit_that_headers_set_is_set_for_what_asks_that
 }
 
 // What comes in one segment is treated by the rules' order; what comes in a later one, later.
-TEST_F(InspectionHttpParts, what_asks_that_a_flowbit_is_not_set_waits_for_the_rest_of_the_segment) {
+TEST_F(InspectionHttpParts, WhatAsksThatAFlowbitIsNotSetWaitsForTheRestOfTheSegment) {
   const std::size_t body = whole.size() - 4;
   for (const std::string part : {"http.uri; content:\"/index\"", "http.user_agent; content:\"Probe\""}) {
     use(of_request + "flowbits:isnotset,x; " + part + "; flowbits:set,y; sid:1;)\n" + of_request +
@@ -182,7 +182,7 @@ TEST_F(InspectionHttpParts, what_asks_that_a_flowbit_is_not_set_waits_for_the_re
   }
 }
 
-TEST_F(InspectionHttpParts, parts_that_set_and_clear_a_flowbit_do_so_in_the_order_of_their_rules) {
+TEST_F(InspectionHttpParts, PartsThatSetAndClearAFlowbitDoSoInTheOrderOfTheirRules) {
   const std::string clears = of_request + "http.request_body; content:\"BODY\"; flowbits:unset,x; sid:2;)\n";
   const std::string sets = of_request + "http.uri; content:\"/index\"; flowbits:set,x; sid:3;)\n";
   const std::string asks = of_request + "flowbits:isset,x; http.method; content:\"POST\"; sid:4;)\n";
@@ -198,7 +198,7 @@ TEST_F(InspectionHttpParts, parts_that_set_and_clear_a_flowbit_do_so_in_the_orde
   EXPECT_THAT(alerts(), ElementsAre(2, 4, 2));
 }
 
-TEST_F(InspectionHttpParts, what_waits_is_dropped_in_the_frame_that_it_waited_in) {
+TEST_F(InspectionHttpParts, WhatWaitsIsDroppedInTheFrameThatItWaitedIn) {
   use("drop http any any -> any any (flow:to_server,established; flowbits:isnotset,x; http.uri; content:\"/index\"; "
       "sid:1;)\n"
       "drop http any any -> any any (flow:to_server,established; http.request_body; content:\"other\"; "
@@ -208,7 +208,7 @@ TEST_F(InspectionHttpParts, what_waits_is_dropped_in_the_frame_that_it_waited_in
   EXPECT_TRUE(segment(true, packet::tcp_ack, whole).drop);  // the rest of the flow as well
 }
 
-TEST_F(InspectionHttpParts, a_flowbit_that_http_sets_holds_for_the_stream_that_brings_it) {
+TEST_F(InspectionHttpParts, AFlowbitThatHttpSetsHoldsForTheStreamThatBringsIt) {
   const std::string raw = "alert tcp any any -> any any (flow:to_server,established; flowbits:";
   for (const Part& sets : parts) {
     use(raw + "isset,x; content:\"index\"; sid:1;)\n" + raw + "isnotset,x; content:\"index\"; sid:2;)\n" + raw +
@@ -221,18 +221,18 @@ TEST_F(InspectionHttpParts, a_flowbit_that_http_sets_holds_for_the_stream_that_b
   }
 }
 
-TEST_F(InspectionHttpParts, a_request_without_a_version_has_neither_that_nor_headers) {
+TEST_F(InspectionHttpParts, ARequestWithoutAVersionHasNeitherThatNorHeaders) {
   EXPECT_THAT(there(of_request, {"http.protocol", "http.header.raw", "http.method"}, "bsize:<99", "GET /a\r\n\r\n", ""),
               ElementsAre("http.method"));
 }
 
-TEST_F(InspectionHttpParts, an_authority_is_no_path) {
+TEST_F(InspectionHttpParts, AnAuthorityIsNoPath) {
   const std::string connect = "CONNECT h:443 HTTP/1.1\r\nHost: h\r\n\r\n";
   EXPECT_THAT(there(of_request, {"http.uri"}, "bsize:0", connect, ""), ElementsAre("http.uri"));
   EXPECT_THAT(there(of_request, {"http.uri.raw"}, "content:\"h:443\"", connect, ""), ElementsAre("http.uri.raw"));
 }
 
-TEST_F(InspectionHttpParts, a_flowbit_that_an_answers_body_sets_holds_for_its_status_line) {
+TEST_F(InspectionHttpParts, AFlowbitThatAnAnswersBodySetsHoldsForItsStatusLine) {
   use(of_answer + "flowbits:isset,x; http.stat_code; content:\"200\"; sid:1;)\n" + of_answer +
       "http.response_body; content:\"RESP\"; flowbits:set,x; sid:2;)\n" + of_answer +
       "flowbits:isset,y; http.stat_msg; content:\"OK\"; sid:3;)\n" + of_answer +

@@ -80,7 +80,7 @@ const std::string get = "GET /fine HTTP/1.1\r\n\r\n", evil = "GET /evil HTTP/1.1
 
 // Uploads that do not go on hold all of the memory, and give it to those that come. What they say then is not
 // inspected.
-TEST_F(InspectionHttpRoom, uploads_that_are_silent_leave_memory_to_others) {
+TEST_F(InspectionHttpRoom, UploadsThatAreSilentLeaveMemoryToOthers) {
   for (const bool drops : {false, true}) {
     SCOPED_TRACE(drops);
     use(drops, 128, 1U << 20);
@@ -101,7 +101,7 @@ TEST_F(InspectionHttpRoom, uploads_that_are_silent_leave_memory_to_others) {
 }
 
 // Connections that are kept alive take the records of each other, and lose nothing.
-TEST_F(InspectionHttpRoom, connections_that_are_kept_alive_leave_records_to_others) {
+TEST_F(InspectionHttpRoom, ConnectionsThatAreKeptAliveLeaveRecordsToOthers) {
   for (const bool drops : {false, true}) {
     SCOPED_TRACE(drops);
     use(drops, 16, 4U << 20, "alert http any any -> any any (http.uri; content:\"/fine\"; sid:3;)\n");
@@ -122,7 +122,7 @@ TEST_F(InspectionHttpRoom, connections_that_are_kept_alive_leave_records_to_othe
 }
 
 // Within a request it would go on uninspected.
-TEST_F(InspectionHttpRoom, what_made_room_within_a_message_is_dropped) {
+TEST_F(InspectionHttpRoom, WhatMadeRoomWithinAMessageIsDropped) {
   for (const bool drops : {false, true}) {
     SCOPED_TRACE(drops);
     use(drops, 16, 4U << 20);
@@ -139,7 +139,7 @@ TEST_F(InspectionHttpRoom, what_made_room_within_a_message_is_dropped) {
 }
 
 // Nobody else has any to give.
-TEST_F(InspectionHttpRoom, without_memory_a_body_is_dropped) {
+TEST_F(InspectionHttpRoom, WithoutMemoryABodyIsDropped) {
   for (const bool drops : {false, true}) {
     SCOPED_TRACE(drops);
     use(drops, 16, 1U << 20);

@@ -19,7 +19,7 @@ using testing::IsEmpty;
 constexpr std::uint8_t ack = packet::tcp_ack, fin = packet::tcp_fin;
 
 // As Suricata has them, cookies among them.
-TEST_F(InspectionHttpTest, names_of_headers_stand_in_the_order_of_the_lines) {
+TEST_F(InspectionHttpTest, NamesOfHeadersStandInTheOrderOfTheLines) {
   use("alert http any any -> any any (flow:to_server; http.header_names; content:\"|0d 0a|Host|0d 0a|Cookie|0d 0a|A|0d "
       "0a|B|0d 0a 0d 0a|\"; startswith; endswith; http.header; content:!\"Cookie\"; http.cookie; content:\"c=1, d=2\"; "
       "sid:1;)\n"
@@ -31,7 +31,7 @@ TEST_F(InspectionHttpTest, names_of_headers_stand_in_the_order_of_the_lines) {
   EXPECT_THAT(alerts(), ElementsAre(2));
 }
 
-TEST_F(InspectionHttpTest, bodies_in_br_are_looked_at_decoded) {
+TEST_F(InspectionHttpTest, BodiesInBrAreLookedAtDecoded) {
   use("alert http any any -> any any (file_data; content:\"item 413\"; sid:1;)\n"
       "alert http any any -> any any (flow:to_server; http.request_body; content:\"lazy dog\"; sid:2;)\n");
   const std::string fox = flow::http::test::brotli_fox();
@@ -44,7 +44,7 @@ TEST_F(InspectionHttpTest, bodies_in_br_are_looked_at_decoded) {
 }
 
 // The payload is what was sent, whatever is decoded of it besides.
-TEST_F(InspectionHttpTest, rawbytes_are_looked_for_in_what_was_sent) {
+TEST_F(InspectionHttpTest, RawbytesAreLookedForInWhatWasSent) {
   const std::string any = "alert tcp any any -> any any (";
   use(any + "content:\"/%65vil\"; rawbytes; sid:1;)\n" + any + "content:\"/evil\"; rawbytes; sid:2;)\n" + any +
       "content:\"/evil\"; http_uri; sid:3;)\n" + any + "content:\"ab|0d 0a|2\"; rawbytes; sid:4;)\n" + any +
@@ -55,7 +55,7 @@ TEST_F(InspectionHttpTest, rawbytes_are_looked_for_in_what_was_sent) {
 
 // What stands behind a body in chunks is among the headers, for rules of headers and for those of headers and bodies.
 // What held without it is not reported again.
-TEST_F(InspectionHttpTest, trailers_are_headers) {
+TEST_F(InspectionHttpTest, TrailersAreHeaders) {
   use("drop http any any -> any any (flow:to_server; http.header; content:\"EVILHDR\"; sid:1;)\n"
       "alert http any any -> any any (flow:to_server; http.header.raw; content:\"X-A: EVILHDR\"; sid:2;)\n"
       "alert http any any -> any any (flow:to_server; http.header_names; content:\"|0d 0a|X-A|0d 0a|\"; sid:3;)\n"
@@ -78,7 +78,7 @@ TEST_F(InspectionHttpTest, trailers_are_headers) {
   EXPECT_THAT(alerts(), ElementsAre(1, 2, 3));
 }
 
-TEST_F(InspectionHttpTest, trailers_are_headers_to_rules_of_bodies) {
+TEST_F(InspectionHttpTest, TrailersAreHeadersToRulesOfBodies) {
   use("alert http any any -> any any (http.header; content:\"EVIL\"; http.request_body; content:\"body\"; sid:4;)\n");
   post("POST /a HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nbody\r\n0\r\n");
   EXPECT_THAT(alerts(), IsEmpty());
@@ -87,7 +87,7 @@ TEST_F(InspectionHttpTest, trailers_are_headers_to_rules_of_bodies) {
 }
 
 // Contents in any order and across pieces, each rule once, though the last byte never comes.
-TEST_F(InspectionHttpTest, a_body_is_inspected_as_it_grows) {
+TEST_F(InspectionHttpTest, ABodyIsInspectedAsItGrows) {
   use("alert http any any -> any any (file_data; content:\"first part\"; content:\"two\"; sid:1;)\n"
       "drop http any any -> any any (flow:to_client; file_data; content:\"evil\"; sid:2;)\n"
       "alert http any any -> any any (content:\"posted\"; http_client_body; content:\"ab\"; http_uri; sid:3;)\n"
@@ -111,7 +111,7 @@ TEST_F(InspectionHttpTest, a_body_is_inspected_as_it_grows) {
 }
 
 // Of bodies in pieces: with the piece that makes a rule hold it is reported, whatever of it lies in earlier ones.
-TEST_F(InspectionHttpTest, a_growing_body_is_confirmed_as_if_all_of_it_were_each_time) {
+TEST_F(InspectionHttpTest, AGrowingBodyIsConfirmedAsIfAllOfItWereEachTime) {
   std::mt19937 random(4);
   const auto letters = [&](std::size_t most) {
     std::string text;
@@ -161,7 +161,7 @@ TEST_F(InspectionHttpTest, a_growing_body_is_confirmed_as_if_all_of_it_were_each
 
 // A rule of HTTP that needs bytes in the payload which ordinary traffic does not have is tried only where these are in
 // the window, whoever has searched it, and in however many segments they came.
-TEST_F(InspectionHttpTest, rules_that_need_rare_bytes_of_the_payload_wait_for_these) {
+TEST_F(InspectionHttpTest, RulesThatNeedRareBytesOfThePayloadWaitForThese) {
   const std::string rules =
       "alert http any any -> any any (content:\"GET\"; http_method; content:\"rare-q7z-bytes\"; sid:1;)\n";
   const std::string get = "GET /a HTTP/1.1\r\nHost: x\r\n";
@@ -193,7 +193,7 @@ TEST_F(InspectionHttpTest, rules_that_need_rare_bytes_of_the_payload_wait_for_th
 }
 
 // Each buffer once, for the rules of all points; of a body what is new, with what a pattern may begin in.
-TEST_F(InspectionHttpTest, what_a_buffer_holds_is_searched_once) {
+TEST_F(InspectionHttpTest, WhatABufferHoldsIsSearchedOnce) {
   use("alert http any any -> any any (http.uri; content:\"/a\"; sid:1;)\n"
       "alert http any any -> any any (http.uri; content:\"/a\"; http.cookie; content:\"c\"; sid:2;)\n"
       "alert http any any -> any any (http.uri; content:\"/abc\"; http.request_body; content:\"b\"; sid:3;)\n"
@@ -213,7 +213,7 @@ TEST_F(InspectionHttpTest, what_a_buffer_holds_is_searched_once) {
 }
 
 // However many patterns a body holds, none of it is searched again.
-TEST_F(InspectionHttpTest, a_body_of_many_patterns_is_searched_as_it_grows) {
+TEST_F(InspectionHttpTest, ABodyOfManyPatternsIsSearchedAsItGrows) {
   constexpr unsigned count = 40;
   std::string text, body;
   std::vector<std::uint32_t> sids;
@@ -236,7 +236,7 @@ TEST_F(InspectionHttpTest, a_body_of_many_patterns_is_searched_as_it_grows) {
 }
 
 // The frame that completes it is dropped, though the body does not end, and whatever its first bytes could be besides.
-TEST_F(InspectionHttpTest, a_short_body_in_deflate_is_inspected_as_it_comes) {
+TEST_F(InspectionHttpTest, AShortBodyInDeflateIsInspectedAsItComes) {
   const std::string text = "what a client shows of it: bad-bytes";
   const std::string raw = flow::http::test::packed(text, -15), zlib = flow::http::test::packed(text, 15);
   struct Case {
@@ -261,7 +261,7 @@ TEST_F(InspectionHttpTest, a_short_body_in_deflate_is_inspected_as_it_comes) {
 }
 
 // A server that decodes none sees what is behind the coding's end, and in gzip's header.
-TEST_F(InspectionHttpTest, a_coded_body_of_a_request_is_inspected_as_it_came_too) {
+TEST_F(InspectionHttpTest, ACodedBodyOfARequestIsInspectedAsItCameToo) {
   std::string named = flow::http::test::packed("harmless", 31);
   named[3] |= 8;  // a name follows
   named.insert(10, std::string("cmd=bad-bytes") + '\0');
@@ -279,7 +279,7 @@ TEST_F(InspectionHttpTest, a_coded_body_of_a_request_is_inspected_as_it_came_too
 }
 
 // What nobody has looked for may be there: in what other rules let by, and what came before the rules.
-TEST_F(InspectionHttpTest, bytes_of_the_payload_that_nobody_has_looked_for_are_taken_as_there) {
+TEST_F(InspectionHttpTest, BytesOfThePayloadThatNobodyHasLookedForAreTakenAsThere) {
   const std::string get = "GET /a HTTP/1.1\r\nHost: x\r\n", token = "X: rare-q7z-bytes\r\n";
   use("pass tcp any any -> any any (dsize:25; sid:9;)\n"
       "alert http any any -> any any (http.cookie; content:\"c=1\"; pkt_data; content:\"rare-q7z-bytes\"; sid:2;)\n");
@@ -298,7 +298,7 @@ TEST_F(InspectionHttpTest, bytes_of_the_payload_that_nobody_has_looked_for_are_t
 }
 
 // The numbers of those that have held in a transaction are other rules' then.
-TEST_F(InspectionHttpTest, rules_that_held_before_an_exchange_keep_no_new_ones_from_holding) {
+TEST_F(InspectionHttpTest, RulesThatHeldBeforeAnExchangeKeepNoNewOnesFromHolding) {
   use("alert http any any -> any any (http.uri; content:\"/a\"; sid:1;)\n");
   segment(true, ack, "GET /a HTTP/1.1\r\n");
   EXPECT_THAT(alerts(), ElementsAre(1));
@@ -309,7 +309,7 @@ TEST_F(InspectionHttpTest, rules_that_held_before_an_exchange_keep_no_new_ones_f
 }
 
 // What the client's packet sets free of the response is looked at with the server's bytes.
-TEST_F(InspectionHttpTest, the_payload_of_a_response_is_the_servers) {
+TEST_F(InspectionHttpTest, ThePayloadOfAResponseIsTheServers) {
   use("alert http any any -> any any (flow:to_client; http.response_body; content:\"bodybytes\"; "
       "pkt_data; content:\"clientword\"; sid:1;)\n"
       "alert http any any -> any any (flow:to_client; http.response_body; content:\"bodybytes\"; "
@@ -326,7 +326,7 @@ TEST_F(InspectionHttpTest, the_payload_of_a_response_is_the_servers) {
 }
 
 // A stream is looked at before the parser has its piece.
-TEST_F(InspectionHttpTest, an_alert_knows_its_transaction_and_one_in_the_stream_the_one_that_goes_on) {
+TEST_F(InspectionHttpTest, AnAlertKnowsItsTransactionAndOneInTheStreamTheOneThatGoesOn) {
   use("alert http any any -> any any (content:\"GET\"; http_method; sid:1;)\n"
       "alert tcp any any -> any any (content:\"from-a-stream\"; sid:2;)\n"
       "alert http any any -> any any (file_data; content:\"in-a-body\"; sid:3;)\n");
@@ -348,7 +348,7 @@ TEST_F(InspectionHttpTest, an_alert_knows_its_transaction_and_one_in_the_stream_
 }
 
 // And one whose headers come later is reported with its line.
-TEST_F(InspectionHttpTest, an_alert_of_a_request_line_knows_the_headers_that_come_with_it) {
+TEST_F(InspectionHttpTest, AnAlertOfARequestLineKnowsTheHeadersThatComeWithIt) {
   use("alert http any any -> any any (content:\"/1\"; http_uri; sid:1;)\n"
       "drop http any any -> any any (content:\"/2\"; http_uri; sid:2;)\n"
       "alert http any any -> any any (content:\"agent\"; http_user_agent; sid:3;)\n");
@@ -362,7 +362,7 @@ TEST_F(InspectionHttpTest, an_alert_of_a_request_line_knows_the_headers_that_com
   EXPECT_EQ(blocked_, 1U);
 }
 
-TEST_F(InspectionHttpTest, a_request_that_is_dropped_is_told_with_its_headers) {
+TEST_F(InspectionHttpTest, ARequestThatIsDroppedIsToldWithItsHeaders) {
   use("drop http any any -> any any (content:\"/2\"; http_uri; sid:2;)\n");
   EXPECT_TRUE(segment(true, ack, "GET /2 HTTP/1.1\r\nHost: two\r\n\r\n").drop);
   EXPECT_THAT(alerts(), ElementsAre(2));
@@ -370,7 +370,7 @@ TEST_F(InspectionHttpTest, a_request_that_is_dropped_is_told_with_its_headers) {
   EXPECT_EQ(blocked_, 1U);
 }
 
-TEST_F(InspectionHttpTest, what_a_bodys_end_may_refute_waits_for_it) {
+TEST_F(InspectionHttpTest, WhatABodysEndMayRefuteWaitsForIt) {
   use("alert http any any -> any any (file_data; content:\"ab\"; content:!\"cd\"; within:2; sid:1;)\n"
       "alert http any any -> any any (file_data; content:\"ab\"; endswith; sid:2;)\n"
       "alert http any any -> any any (file_data; content:\"ab\"; isdataat:!2,relative; sid:3;)\n");
@@ -385,7 +385,7 @@ TEST_F(InspectionHttpTest, what_a_bodys_end_may_refute_waits_for_it) {
   EXPECT_THAT(alerts(), ElementsAre(1, 2, 3));
 }
 
-TEST_F(InspectionHttpTest, a_bodys_limit_is_an_end_of_it) {
+TEST_F(InspectionHttpTest, ABodysLimitIsAnEndOfIt) {
   InspectionSettings settings;
   settings.conversations.http.response_body_limit = 100;
   use("alert http any any -> any any (file_data; content:\"ab\"; content:!\"cd\"; sid:1;)\n", settings);
@@ -398,7 +398,7 @@ TEST_F(InspectionHttpTest, a_bodys_limit_is_an_end_of_it) {
   EXPECT_THAT(alerts(), IsEmpty());
 }
 
-TEST_F(InspectionHttpTest, headers_without_a_direction_are_those_of_both_messages) {
+TEST_F(InspectionHttpTest, HeadersWithoutADirectionAreThoseOfBothMessages) {
   use("alert http any any -> any any (content:\"Evil\"; http_header; sid:1;)\n"
       "alert http any any -> any any (content:\"Evil\"; http_header; content:\"/\"; http_uri; sid:2;)\n");
   request();
@@ -411,7 +411,7 @@ TEST_F(InspectionHttpTest, headers_without_a_direction_are_those_of_both_message
 }
 
 // More patterns than are remembered: the whole body is searched each time.
-TEST_F(InspectionHttpTest, a_body_of_many_patterns_is_inspected_as_it_grows) {
+TEST_F(InspectionHttpTest, ABodyOfManyPatternsIsInspectedAsItGrows) {
   std::string rules, body;
   std::vector<std::uint32_t> all;
   for (unsigned i = 1; i <= 20; ++i) {
@@ -434,7 +434,7 @@ TEST_F(InspectionHttpTest, a_body_of_many_patterns_is_inspected_as_it_grows) {
 }
 
 // Of a body that is searched anew, slice by slice, each of which has the pattern in each of its buffers.
-TEST_F(InspectionHttpTest, what_bodies_hold_again_and_again_takes_no_more_room) {
+TEST_F(InspectionHttpTest, WhatBodiesHoldAgainAndAgainTakesNoMoreRoom) {
   const std::string rules =
       "alert http any any -> any any (file_data; content:\"evil\"; content:\"zq\"; sid:1;)\n"
       "alert http any any -> any any (http.response_body; content:\"evil\"; content:\"zq\"; sid:2;)\n";

@@ -18,7 +18,7 @@ constexpr auto gap = static_cast<std::size_t>(flow::http::StopReason::gap);
 
 // A frame that brings far more of a body than its own bytes, as compressed ones do, has the batch's time for it, and
 // ordinary ones are not concerned.
-TEST_F(InspectionHttpTest, searching_beyond_what_a_frame_brings_counts_as_time) {
+TEST_F(InspectionHttpTest, SearchingBeyondWhatAFrameBringsCountsAsTime) {
   InspectionSettings settings;
   settings.drop_on_overload = true;
   const std::string body(60000, 'x');
@@ -47,7 +47,7 @@ TEST_F(InspectionHttpTest, searching_beyond_what_a_frame_brings_counts_as_time) 
 }
 
 // However little comes out: here a gzip header whose name never ends, within another gzip.
-TEST_F(InspectionHttpTest, decoding_far_more_than_a_frame_brings_counts_as_time_and_ends) {
+TEST_F(InspectionHttpTest, DecodingFarMoreThanAFrameBringsCountsAsTimeAndEnds) {
   std::string inner("\x1f\x8b\x08\x08\0\0\0\0\0\x03", 10);
   inner += std::string(1'000'000, 'a');
   std::string body(4000, '\0');
@@ -85,7 +85,7 @@ TEST_F(InspectionHttpTest, decoding_far_more_than_a_frame_brings_counts_as_time_
 }
 
 // br is decoded a window at a time. What that was too much for its frame, those behind it have less.
-TEST_F(InspectionHttpTest, a_bomb_in_br_is_paid_for_by_its_batch) {
+TEST_F(InspectionHttpTest, ABombInBrIsPaidForByItsBatch) {
   constexpr std::uint64_t kilobyte = 4 * 1024;  // in ticks
   use("alert http any any -> any any (file_data; content:\"evil\"; sid:1;)\n");
   inspection_->set_most_decoding(100 * kilobyte);
@@ -103,7 +103,7 @@ TEST_F(InspectionHttpTest, a_bomb_in_br_is_paid_for_by_its_batch) {
 }
 
 // Traffic without candidates is not concerned by the time that confirming may take.
-TEST_F(InspectionHttpTest, without_time_bodies_are_searched_and_go_on) {
+TEST_F(InspectionHttpTest, WithoutTimeBodiesAreSearchedAndGoOn) {
   use("alert http any any -> any any (file_data; content:\"first\"; content:\"two\"; sid:2;)\n");
   request();
   response("HTTP/1.1 200 ok\r\nContent-Length: 100\r\n\r\nfir");
@@ -114,7 +114,7 @@ TEST_F(InspectionHttpTest, without_time_bodies_are_searched_and_go_on) {
 }
 
 // A lane that is behind lets HTTP go by, where it may.
-TEST_F(InspectionHttpTest, without_time_and_behind_bodies_go_by) {
+TEST_F(InspectionHttpTest, WithoutTimeAndBehindBodiesGoBy) {
   use("alert http any any -> any any (file_data; content:\"first\"; content:\"two\"; sid:2;)\n");
   request();
   response("HTTP/1.1 200 ok\r\nContent-Length: 100\r\n\r\nfir");
@@ -129,7 +129,7 @@ TEST_F(InspectionHttpTest, without_time_and_behind_bodies_go_by) {
 }
 
 // A body goes on behind what was not parsed of it.
-TEST_F(InspectionHttpTest, without_time_to_parse_bodies_go_by) {
+TEST_F(InspectionHttpTest, WithoutTimeToParseBodiesGoBy) {
   use("alert http any any -> any any (http.uri; content:\"/evil\"; sid:1;)\n"
       "alert http any any -> any any (file_data; content:\"first\"; sid:2;)\n");
   request();
@@ -148,7 +148,7 @@ TEST_F(InspectionHttpTest, without_time_to_parse_bodies_go_by) {
 }
 
 // What went by was no body: the connection is HTTP no further, its streams are inspected.
-TEST_F(InspectionHttpTest, without_time_to_parse_headers_end_http) {
+TEST_F(InspectionHttpTest, WithoutTimeToParseHeadersEndHttp) {
   use("alert http any any -> any any (http.uri; content:\"/evil\"; sid:1;)\n"
       "alert tcp any any -> any any (content:\"stream\"; sid:3;)\n");
   inspection_->begin(0);
@@ -164,7 +164,7 @@ TEST_F(InspectionHttpTest, without_time_to_parse_headers_end_http) {
 }
 
 // What a device has found in a frame goes by, too; what it has not found is looked at.
-TEST_F(InspectionHttpTest, without_time_to_look_what_a_device_found_is_left) {
+TEST_F(InspectionHttpTest, WithoutTimeToLookWhatADeviceFoundIsLeft) {
   for (const bool drops : {false, true}) {
     SCOPED_TRACE(drops);
     InspectionSettings settings;
@@ -186,7 +186,7 @@ TEST_F(InspectionHttpTest, without_time_to_look_what_a_device_found_is_left) {
 }
 
 // While the thread does not run it does not use up its time.
-TEST_F(InspectionHttpTest, a_thread_that_was_away_has_its_time_still) {
+TEST_F(InspectionHttpTest, AThreadThatWasAwayHasItsTimeStill) {
   use("alert http any any -> any any (http.uri; content:\"/evil\"; sid:1;)\n");
   constexpr std::uint64_t time = 100'000, away = 1'000'000'000;
   const auto left_after = [&](std::uint64_t ticks) {
@@ -202,7 +202,7 @@ TEST_F(InspectionHttpTest, a_thread_that_was_away_has_its_time_still) {
 }
 
 // What is dropped is nothing to the stream: sent again it is inspected.
-TEST_F(InspectionHttpTest, without_time_to_parse_frames_are_dropped_and_their_streams_go_on) {
+TEST_F(InspectionHttpTest, WithoutTimeToParseFramesAreDroppedAndTheirStreamsGoOn) {
   InspectionSettings settings;
   settings.drop_on_overload = true;
   use("alert http any any -> any any (http.uri; content:\"/evil\"; sid:1;)\n", settings);
@@ -225,7 +225,7 @@ TEST_F(InspectionHttpTest, without_time_to_parse_frames_are_dropped_and_their_st
 }
 
 // Ordinary TCP is found to be none at once.
-TEST_F(InspectionHttpTest, without_time_to_parse_other_streams_go_on) {
+TEST_F(InspectionHttpTest, WithoutTimeToParseOtherStreamsGoOn) {
   use("alert tcp any any -> any any (content:\"stream\"; sid:3;)\n");
   inspection_->begin(0);
   inspection_->set_looks_until(0);

@@ -83,7 +83,7 @@ class InspectionLateTest : public testing::Test, public AlertSink {
 
 // Whichever way a frame would be inspected: the operator reads in inspect_left and inspect_overloaded_frames that there
 // was no alert for want of time.
-TEST_F(InspectionLateTest, what_a_device_found_is_left_and_counted_on_every_way) {
+TEST_F(InspectionLateTest, WhatADeviceFoundIsLeftAndCountedOnEveryWay) {
   struct Case {
     const char* what;
     const char* rule;
@@ -125,7 +125,7 @@ TEST_F(InspectionLateTest, what_a_device_found_is_left_and_counted_on_every_way)
 }
 
 // Of more keys than it reports nobody knows which: the core would search for all of them, when it has no time.
-TEST_F(InspectionLateTest, what_a_device_found_too_much_in_is_left_and_counted) {
+TEST_F(InspectionLateTest, WhatADeviceFoundTooMuchInIsLeftAndCounted) {
   for (const bool drops : {false, true}) {
     SCOPED_TRACE(drops);
     use("alert udp any any -> any any (content:\"evil\"; sid:1;)\n", drops);
@@ -147,7 +147,7 @@ TEST_F(InspectionLateTest, what_a_device_found_too_much_in_is_left_and_counted) 
 
 // Wherever the device's key is in it: an attack whose first part came in a late batch, and whose last byte does not, is
 // found.
-TEST_F(InspectionLateTest, what_began_in_a_piece_that_was_left_is_found_when_it_ends) {
+TEST_F(InspectionLateTest, WhatBeganInAPieceThatWasLeftIsFoundWhenItEnds) {
   const std::string pattern = "an-evil-pattern-that-is-longer-than-any-key";
   std::uint64_t left = 0;
   for (std::size_t cut = 1; cut < pattern.size(); ++cut) {
@@ -166,7 +166,7 @@ TEST_F(InspectionLateTest, what_began_in_a_piece_that_was_left_is_found_when_it_
 
 // HTTP that its first bytes do not give away: where frames pass, it is parsed, and nobody searches it; where they are
 // dropped, so is the frame that shows it, and it is inspected when it comes again.
-TEST_F(InspectionLateTest, http_that_is_only_found_to_be_when_it_is_parsed_is_left_or_comes_again) {
+TEST_F(InspectionLateTest, HttpThatIsOnlyFoundToBeWhenItIsParsedIsLeftOrComesAgain) {
   for (const auto& pieces :
        {std::vector<std::string>{"G", "ET /evil HTTP/1.1\r\n\r\n"}, {"SEA", "RCH /evil HTTP/1.1\r\n\r\n"}}) {
     for (const bool drops : {false, true}) {
@@ -194,7 +194,7 @@ TEST_F(InspectionLateTest, http_that_is_only_found_to_be_when_it_is_parsed_is_le
 
 // Not only of flows that are known to be HTTP, and whether or not a device has looked at the payload: a flow's first
 // request would go by unseen, and never come again.
-TEST_F(InspectionLateTest, a_flow_s_first_bytes_are_dropped_if_they_look_like_http) {
+TEST_F(InspectionLateTest, AFlowsFirstBytesAreDroppedIfTheyLookLikeHttp) {
   struct Case {
     std::string text;
     bool dropped;
@@ -224,7 +224,7 @@ TEST_F(InspectionLateTest, a_flow_s_first_bytes_are_dropped_if_they_look_like_ht
 
 // A connection that was HTTP is not for ever: nothing would be parsed of what is dropped, and of a long download that
 // is most.
-TEST_F(InspectionLateTest, what_is_parsed_no_further_goes_on) {
+TEST_F(InspectionLateTest, WhatIsParsedNoFurtherGoesOn) {
   constexpr std::uint64_t depth = 400;
   struct Case {
     const char* what;
@@ -263,7 +263,7 @@ TEST_F(InspectionLateTest, what_is_parsed_no_further_goes_on) {
 }
 
 // No rule is asked of it, so nothing is lost of it: it is not dropped, and no figure says that it was left.
-TEST_F(InspectionLateTest, a_flow_that_a_rule_lets_pass_goes_on) {
+TEST_F(InspectionLateTest, AFlowThatARuleLetsPassGoesOn) {
   for (const bool drops : {false, true}) {
     for (const bool by_device : {false, true}) {
       SCOPED_TRACE(std::string(drops ? "drop" : "pass") + (by_device ? " by keys" : ""));
@@ -285,7 +285,7 @@ TEST_F(InspectionLateTest, a_flow_that_a_rule_lets_pass_goes_on) {
 }
 
 // Such rules need nothing that a device finds, of whatever else it has found something.
-TEST_F(InspectionLateTest, rules_without_contents_hold_for_a_late_frame_too) {
+TEST_F(InspectionLateTest, RulesWithoutContentsHoldForALateFrameToo) {
   for (const bool drops : {false, true}) {
     for (const char* payload : {"a thing", "a pattern"}) {
       SCOPED_TRACE(std::string(payload) + (drops ? ", drop" : ", pass"));
@@ -299,7 +299,7 @@ TEST_F(InspectionLateTest, rules_without_contents_hold_for_a_late_frame_too) {
 }
 
 // What waited has been sent on before: where frames are dropped, all of the flow is that comes later.
-TEST_F(InspectionLateTest, http_that_one_frame_releases_is_left_when_its_time_is_over) {
+TEST_F(InspectionLateTest, HttpThatOneFrameReleasesIsLeftWhenItsTimeIsOver) {
   for (const bool drops : {false, true}) {
     for (const bool is_late : {false, true}) {
       SCOPED_TRACE(std::string(is_late ? "late" : "in time") + (drops ? ", drop" : ", pass"));
@@ -328,7 +328,7 @@ TEST_F(InspectionLateTest, http_that_one_frame_releases_is_left_when_its_time_is
 
 // Each frame since the thread last looked may take a tenth of what it is away for; it is busy then, not away. In ticks
 // that are longer than any test takes.
-TEST_F(InspectionLateTest, a_thread_is_away_when_it_takes_longer_than_its_frames_can) {
+TEST_F(InspectionLateTest, AThreadIsAwayWhenItTakesLongerThanItsFramesCan) {
   constexpr std::uint64_t away = std::uint64_t{1} << 34;
   struct Case {
     unsigned frames;         // with the one that is looked at
@@ -351,7 +351,7 @@ TEST_F(InspectionLateTest, a_thread_is_away_when_it_takes_longer_than_its_frames
 }
 
 // Nor by the counter of another core that is ahead.
-TEST_F(InspectionLateTest, a_batch_without_any_time_gets_none_by_being_away) {
+TEST_F(InspectionLateTest, ABatchWithoutAnyTimeGetsNoneByBeingAway) {
   for (const std::uint64_t ahead : {std::uint64_t{0}, std::uint64_t{1} << 40}) {
     SCOPED_TRACE(ahead);
     use(of_uris, false);

@@ -85,7 +85,7 @@ class InspectionOtherFlowTest : public testing::Test, public AlertSink {
   std::unique_ptr<Inspection> inspection_;  // last: it alerts at its end
 };
 
-TEST_F(InspectionOtherFlowTest, http_that_makes_room_is_not_dropped_for_the_frame_that_takes_it) {
+TEST_F(InspectionOtherFlowTest, HttpThatMakesRoomIsNotDroppedForTheFrameThatTakesIt) {
   InspectionSettings one = settings(2);
   one.conversations.http_connections = 1;
   for (const bool is_dear : {false, true}) {
@@ -99,7 +99,7 @@ TEST_F(InspectionOtherFlowTest, http_that_makes_room_is_not_dropped_for_the_fram
 }
 
 // A frame that a rule drops, before its stream takes the other's room.
-TEST_F(InspectionOtherFlowTest, alerts_of_http_that_makes_room_are_not_blocked_with_the_frame) {
+TEST_F(InspectionOtherFlowTest, AlertsOfHttpThatMakesRoomAreNotBlockedWithTheFrame) {
   InspectionSettings one = settings(1000);
   one.conversations.http_connections = 1;
   use(body_rule + "drop tcp any any -> any any (content:\"aaaa\"; sid:1;)\n", one);
@@ -109,7 +109,7 @@ TEST_F(InspectionOtherFlowTest, alerts_of_http_that_makes_room_are_not_blocked_w
   EXPECT_THAT(reported_, ElementsAre(Reported{1, "5000 > 80", true}, Reported{9, "80 > 4000", false}));
 }
 
-TEST_F(InspectionOtherFlowTest, a_frame_does_not_pay_for_a_closed_flow_that_it_ends) {
+TEST_F(InspectionOtherFlowTest, AFrameDoesNotPayForAClosedFlowThatItEnds) {
   InspectionSettings one = settings(2);
   one.conversations.extras = 1;
   for (const bool limited : {false, true}) {
@@ -129,7 +129,7 @@ TEST_F(InspectionOtherFlowTest, a_frame_does_not_pay_for_a_closed_flow_that_it_e
   }
 }
 
-TEST_F(InspectionOtherFlowTest, a_frame_that_uses_up_its_time_leaves_that_of_others) {
+TEST_F(InspectionOtherFlowTest, AFrameThatUsesUpItsTimeLeavesThatOfOthers) {
   InspectionSettings one = settings(10'000);
   one.conversations.http_connections = 1;
   std::string rules = body_rule, slow(40, 'a');
@@ -148,7 +148,7 @@ TEST_F(InspectionOtherFlowTest, a_frame_that_uses_up_its_time_leaves_that_of_oth
   EXPECT_FALSE(segment(4000, false, ack, response.size(), request.size(), "goes on").drop);
 }
 
-TEST_F(InspectionOtherFlowTest, without_time_another_flow_is_left_and_no_frame_is) {
+TEST_F(InspectionOtherFlowTest, WithoutTimeAnotherFlowIsLeftAndNoFrameIs) {
   // One that decides, by the bit that it sets.
   const std::string rules =
       "alert http any any -> any any (http.response_body; content:\"harmless\"; content:!\"zzz\"; flowbits:set,seen; "
@@ -175,7 +175,7 @@ TEST_F(InspectionOtherFlowTest, without_time_another_flow_is_left_and_no_frame_i
 }
 
 // Closed, it ends with two pieces that waited, of which the second was released.
-TEST_F(InspectionOtherFlowTest, http_that_a_late_batch_leaves_of_another_flow_is_not_the_frames) {
+TEST_F(InspectionOtherFlowTest, HttpThatALateBatchLeavesOfAnotherFlowIsNotTheFrames) {
   InspectionSettings one = settings(1000);
   one.conversations.extras = 1;
   use(body_rule, one);
@@ -197,7 +197,7 @@ TEST_F(InspectionOtherFlowTest, http_that_a_late_batch_leaves_of_another_flow_is
 
 // The request line is held until the rest of its headers comes; before that, its acknowledgement lets out what the
 // server had sent behind a gap.
-TEST_F(InspectionOtherFlowTest, held_alerts_are_reported_of_their_own_packet) {
+TEST_F(InspectionOtherFlowTest, HeldAlertsAreReportedOfTheirOwnPacket) {
   use("alert http any any -> any any (http.uri; content:\"/evil\"; sid:1;)\n"
       "alert tcp any any -> any any (flow:to_client; content:\"serverbytes\"; sid:2;)\n"
       "alert http any any -> any any (flow:to_client; file_data; content:\"serverbytes\"; sid:3;)\n",

@@ -44,7 +44,7 @@ class Sids : public AlertSink {
   std::vector<std::uint32_t> told_;
 };
 
-TEST(InspectionRules, many_are_made_with_progress_and_found) {
+TEST(InspectionRules, ManyAreMadeWithProgressAndFound) {
   std::string text;
   for (std::uint32_t sid = 1; sid <= many; ++sid) {
     text += "alert ip any any -> any any (content:\"" + content_of(sid) + "\"; sid:" + std::to_string(sid) + ";)\n";
@@ -81,7 +81,7 @@ TEST(InspectionRules, many_are_made_with_progress_and_found) {
   }
 }
 
-TEST(InspectionRules, making_them_ends_where_it_is_told_to_stop) {
+TEST(InspectionRules, MakingThemEndsWhereItIsToldToStop) {
   const match::RuleSet set = set_of(
       "alert udp any any -> any any (content:\"one\"; sid:1;)\nalert udp any any -> any any (content:\"two\"; sid:2;)\n"
       "alert http any any -> any any (http.uri; content:\"three\"; sid:3;)\n");

@@ -16,7 +16,7 @@ using testing::UnorderedElementsAre;
 constexpr std::uint8_t syn = packet::tcp_syn, ack = packet::tcp_ack, psh = packet::tcp_psh;
 
 // After one packet "evil" of a flow: is the next one dropped, and what of UDP?
-TEST_F(InspectionScopeTest, a_drop_reaches_as_far_as_its_rule_looks) {
+TEST_F(InspectionScopeTest, ADropReachesAsFarAsItsRuleLooks) {
   const struct {
     const char* rule;
     bool flow;
@@ -44,7 +44,7 @@ TEST_F(InspectionScopeTest, a_drop_reaches_as_far_as_its_rule_looks) {
 
 // Of a flow that begins with a packet which a rule of ports or the like drops or passes, and whose other packets
 // another rule drops: is it meant as a whole?
-TEST_F(InspectionScopeTest, a_rule_of_ends_is_about_the_flow_and_one_of_more_about_the_packet) {
+TEST_F(InspectionScopeTest, ARuleOfEndsIsAboutTheFlowAndOneOfMoreAboutThePacket) {
   const struct {
     const char* what;  // behind the action
     bool flow;
@@ -72,7 +72,7 @@ TEST_F(InspectionScopeTest, a_rule_of_ends_is_about_the_flow_and_one_of_more_abo
 }
 
 // At the segment the rules about packets, at the stream's piece the others: refused ones are not counted as candidates.
-TEST_F(InspectionScopeTest, a_segment_s_keys_lead_to_rules_about_packets_and_its_stream_s_to_the_others) {
+TEST_F(InspectionScopeTest, ASegmentsKeysLeadToRulesAboutPacketsAndItsStreamsToTheOthers) {
   use("alert tcp any any -> any any (content:\"evil\"; sid:1;)\n"
       "alert tcp any any -> any any (content:\"evil\"; dsize:4; sid:2;)\n"
       "alert tcp any any -> any any (content:\"evil\"; dsize:>4; sid:3;)\n"
@@ -84,7 +84,7 @@ TEST_F(InspectionScopeTest, a_segment_s_keys_lead_to_rules_about_packets_and_its
   EXPECT_EQ(inspection_->counters().confirmed - before, 3U);
 }
 
-TEST_F(InspectionScopeTest, a_pass_of_udp_is_for_the_flow_where_its_rule_is_about_ends) {
+TEST_F(InspectionScopeTest, APassOfUdpIsForTheFlowWhereItsRuleIsAboutEnds) {
   const std::string drop = "drop ip any any -> any any (flow:stateless; sid:2;)\n";
   const auto answer = [&] {
     return feed(PacketBuilder().ipv4("10.0.0.2", "10.0.0.1").udp(53, 4000).payload(Bytes(3, 'a'))).drop;
@@ -97,7 +97,7 @@ TEST_F(InspectionScopeTest, a_pass_of_udp_is_for_the_flow_where_its_rule_is_abou
   EXPECT_TRUE(answer());
 }
 
-TEST_F(InspectionScopeTest, each_dropped_frame_is_told_once_with_its_reason) {
+TEST_F(InspectionScopeTest, EachDroppedFrameIsToldOnceWithItsReason) {
   using enum DropReason;
   using enum flow::Direction;
   use("drop tcp any any -> any any (content:\"evil\"; sid:1;)\n"
@@ -130,7 +130,7 @@ TEST_F(InspectionScopeTest, each_dropped_frame_is_told_once_with_its_reason) {
   }
 }
 
-TEST_F(InspectionScopeTest, a_rule_of_ends_only_drops_the_flow_whichever_way) {
+TEST_F(InspectionScopeTest, ARuleOfEndsOnlyDropsTheFlowWhicheverWay) {
   use("drop ip 10.0.0.1 any -> any any (sid:1;)\n");
   EXPECT_TRUE(segment(true, syn).drop);
   EXPECT_TRUE(segment(false, syn | ack).drop) << "not from 10.0.0.1";
@@ -139,7 +139,7 @@ TEST_F(InspectionScopeTest, a_rule_of_ends_only_drops_the_flow_whichever_way) {
   EXPECT_FALSE(segment(false, syn | ack).drop);
 }
 
-TEST_F(InspectionScopeTest, rules_about_addresses_are_told_once_for_each_direction_of_a_flow) {
+TEST_F(InspectionScopeTest, RulesAboutAddressesAreToldOnceForEachDirectionOfAFlow) {
   const std::string both = "alert ip any any -> any any (sid:1;)\n", to = "alert udp any any -> 10.0.0.2 53 (sid:2;)\n";
   use(both + to + "alert udp any any -> any any (content:\"x\"; sid:3;)\n");
   udp("a");
@@ -162,7 +162,7 @@ TEST_F(InspectionScopeTest, rules_about_addresses_are_told_once_for_each_directi
   EXPECT_THAT(alerts(), IsEmpty());
 }
 
-TEST_F(InspectionScopeTest, rules_that_ask_for_more_than_addresses_are_told_for_each_packet) {
+TEST_F(InspectionScopeTest, RulesThatAskForMoreThanAddressesAreToldForEachPacket) {
   for (const char* rule :
        {"alert udp any any -> any any (ttl:64; sid:1;)", "alert udp any any -> any any (flow:to_server; sid:1;)",
         "alert udp !10.0.0.9 any -> any any (threshold: type threshold, track by_src, count 1, seconds 60; "
@@ -175,7 +175,7 @@ TEST_F(InspectionScopeTest, rules_that_ask_for_more_than_addresses_are_told_for_
 }
 
 // Lists of bad addresses: what they count are flows, as Suricata's IP-only rules do, and not packets.
-TEST_F(InspectionScopeTest, of_rules_about_addresses_flows_are_counted) {
+TEST_F(InspectionScopeTest, OfRulesAboutAddressesFlowsAreCounted) {
   use("alert ip [10.0.0.1,10.0.0.3] any -> any any (threshold: type threshold, track by_dst, count 2, seconds 60; "
       "sid:1;)\n"
       "alert udp any any -> 10.0.0.2 53 (detection_filter: track by_dst, count 1, seconds 60; sid:2;)\n");
@@ -188,7 +188,7 @@ TEST_F(InspectionScopeTest, of_rules_about_addresses_flows_are_counted) {
 }
 
 // What was reported stays dropped, and what was passed for one packet is looked at in the next.
-TEST_F(InspectionScopeTest, rules_about_addresses_act_as_before) {
+TEST_F(InspectionScopeTest, RulesAboutAddressesActAsBefore) {
   use("drop ip any any -> 10.0.0.2 any (sid:1;)\n");
   EXPECT_TRUE(udp("a").drop);
   EXPECT_TRUE(udp("a").drop);
@@ -201,7 +201,7 @@ TEST_F(InspectionScopeTest, rules_about_addresses_act_as_before) {
   EXPECT_TRUE(udp("ok").drop);
 }
 
-TEST_F(InspectionScopeTest, a_pass_for_a_packet_is_for_that_and_its_bytes) {
+TEST_F(InspectionScopeTest, APassForAPacketIsForThatAndItsBytes) {
   use("pass tcp any any -> any any (flags:PA; sid:1;)\nalert tcp any any -> any any (content:\"evil\"; sid:2;)\n");
   handshake();
   segment(true, ack | psh, "evil");
@@ -211,7 +211,7 @@ TEST_F(InspectionScopeTest, a_pass_for_a_packet_is_for_that_and_its_bytes) {
 }
 
 // A sender cannot show a dropped packet to the stream, and others bytes to the receiver.
-TEST_F(InspectionScopeTest, a_stream_does_not_get_what_was_dropped_as_a_packet) {
+TEST_F(InspectionScopeTest, AStreamDoesNotGetWhatWasDroppedAsAPacket) {
   use("drop tcp any any -> any any (flags:PA; sid:1;)\nalert tcp any any -> any any (content:\"evil\"; sid:2;)\n");
   handshake();
   EXPECT_TRUE(feed(built(true, ack | psh, "good")).drop);
@@ -220,7 +220,7 @@ TEST_F(InspectionScopeTest, a_stream_does_not_get_what_was_dropped_as_a_packet) 
   EXPECT_THAT(alerts(), ElementsAre(2));
 }
 
-TEST_F(InspectionScopeTest, headers_of_packets_are_looked_at_in_each_packet) {
+TEST_F(InspectionScopeTest, HeadersOfPacketsAreLookedAtInEachPacket) {
   use("alert tcp any any -> any any (tcp.hdr; content:\"|00 50|\"; offset:2; depth:2; sid:1;)\n"
       "alert tcp any any -> any any (tcp.hdr; content:\"|00 50|\"; offset:2; depth:2; content:\"evil\"; pkt_data; "
       "content:\"evil\"; sid:2;)\n"
@@ -236,7 +236,7 @@ TEST_F(InspectionScopeTest, headers_of_packets_are_looked_at_in_each_packet) {
   EXPECT_THAT(alerts(), ElementsAre(1, 1));
 }
 
-TEST_F(InspectionScopeTest, a_limit_keeps_alerts_back_and_a_filter_the_drop_as_well) {
+TEST_F(InspectionScopeTest, ALimitKeepsAlertsBackAndAFilterTheDropAsWell) {
   use("drop udp any any -> any any (content:\"one\"; threshold: type limit, track by_src, count 1, seconds 60; "
       "sid:1;)\n"
       "drop udp any any -> any any (content:\"two\"; detection_filter: track by_src, count 1, seconds 60; sid:2;)\n"
@@ -257,7 +257,7 @@ TEST_F(InspectionScopeTest, a_limit_keeps_alerts_back_and_a_filter_the_drop_as_w
   EXPECT_EQ(inspection_->rate_counters().nothing, 4U);
 }
 
-TEST_F(InspectionScopeTest, a_pass_rule_below_its_filter_does_not_pass) {
+TEST_F(InspectionScopeTest, APassRuleBelowItsFilterDoesNotPass) {
   use("pass udp any any -> any any (content:\"evil\"; detection_filter: track by_src, count 1, seconds 60; sid:1;)\n"
       "alert udp any any -> any any (content:\"evil\"; sid:2;)\n");
   udp("evil");
@@ -266,7 +266,7 @@ TEST_F(InspectionScopeTest, a_pass_rule_below_its_filter_does_not_pass) {
   EXPECT_THAT(alerts(), IsEmpty());
 }
 
-TEST_F(InspectionScopeTest, by_flow_counts_each_flow_and_goes_on_with_other_rules) {
+TEST_F(InspectionScopeTest, ByFlowCountsEachFlowAndGoesOnWithOtherRules) {
   const std::string rule =
       "alert udp any any -> any any (content:\"x\"; threshold: type limit, track by_flow, count 1, seconds 60; "
       "sid:1;)\n";
@@ -280,7 +280,7 @@ TEST_F(InspectionScopeTest, by_flow_counts_each_flow_and_goes_on_with_other_rule
 }
 
 // The request of a flow is whole only when that ends: for a packet of another flow, which needs its place.
-TEST_F(InspectionScopeTest, what_the_end_of_a_flow_shows_is_about_its_own_ends) {
+TEST_F(InspectionScopeTest, WhatTheEndOfAFlowShowsIsAboutItsOwnEnds) {
   use("drop http 10.0.0.1 any -> 10.0.0.2 80 (content:\"/evil\"; http_uri; sid:1;)\n"
       "drop ip 10.0.0.7 any -> any any (flow:established; sid:2;)\n",
       1);
@@ -295,7 +295,7 @@ TEST_F(InspectionScopeTest, what_the_end_of_a_flow_shows_is_about_its_own_ends) 
 }
 
 // The table has one place, so that the next conversation gets it, and its transactions have the same numbers.
-TEST_F(InspectionScopeTest, the_next_conversation_in_a_flows_place_is_told_of_as_well) {
+TEST_F(InspectionScopeTest, TheNextConversationInAFlowsPlaceIsToldOfAsWell) {
   use("drop http any any -> any any (content:\"/evil\"; http_uri; sid:1;)\n", 1);
   for (int conversation = 0; conversation < 3; ++conversation) {
     sequence_[0] += 100'000;
@@ -307,7 +307,7 @@ TEST_F(InspectionScopeTest, the_next_conversation_in_a_flows_place_is_told_of_as
 }
 
 // A flow that is swept away between frames: of the frame before, which is of another flow, nothing is looked at.
-TEST_F(InspectionScopeTest, what_a_swept_flow_shows_is_without_the_last_frame) {
+TEST_F(InspectionScopeTest, WhatASweptFlowShowsIsWithoutTheLastFrame) {
   use("alert http any any -> any any (content:\"/evil\"; http_uri; pkt_data; content:\"needle\"; sid:1;)\n"
       "alert http any any -> any any (content:\"/evil\"; http_uri; sid:2;)\n");
   handshake();
@@ -332,7 +332,7 @@ TEST_F(InspectionScopeTest, what_a_swept_flow_shows_is_without_the_last_frame) {
   EXPECT_FALSE(with_frame_);
 }
 
-TEST_F(InspectionScopeTest, places_are_those_of_each_packet_as_well_as_of_the_stream) {
+TEST_F(InspectionScopeTest, PlacesAreThoseOfEachPacketAsWellAsOfTheStream) {
   use("alert tcp any any -> any any (content:\"SMB\"; offset:4; depth:3; content:\"evil\"; sid:1;)\n"
       "alert tcp any any -> any any (content:\"code\"; byte_test:1,=,7,0; sid:2;)\n"
       "alert tcp any any -> any any (content:\"short\"; isdataat:!20; sid:3;)\n"
@@ -357,7 +357,7 @@ TEST_F(InspectionScopeTest, places_are_those_of_each_packet_as_well_as_of_the_st
 }
 
 // The answer waits behind a gap, until the client's packet acknowledges that.
-TEST_F(InspectionScopeTest, what_the_other_side_sets_free_is_about_the_senders_direction) {
+TEST_F(InspectionScopeTest, WhatTheOtherSideSetsFreeIsAboutTheSendersDirection) {
   use("alert tcp 10.0.0.2 80 -> 10.0.0.1 4000 (flow:to_client; content:\"evil\"; sid:1;)\n");
   handshake();
   segment(true, ack, "ask");
@@ -370,7 +370,7 @@ TEST_F(InspectionScopeTest, what_the_other_side_sets_free_is_about_the_senders_d
   EXPECT_TRUE(with_frame_);
 }
 
-TEST_F(InspectionScopeTest, a_side_that_was_not_heard_has_sent_nothing) {
+TEST_F(InspectionScopeTest, ASideThatWasNotHeardHasSentNothing) {
   use("alert tcp any any -> any any (stream_size:server,>,0; sid:1;)\n"
       "alert tcp any any -> any any (stream_size:client,>,5; sid:2;)\n"
       "alert tcp any any -> any any (stream_size:client,=,5; sid:3;)\n");
@@ -392,7 +392,7 @@ TEST_F(InspectionScopeTest, a_side_that_was_not_heard_has_sent_nothing) {
 }
 
 // There are no more of them than names, so that the new one takes the place of another.
-TEST_F(InspectionScopeTest, a_bit_that_has_another_name_after_an_exchange_is_not_set) {
+TEST_F(InspectionScopeTest, ABitThatHasAnotherNameAfterAnExchangeIsNotSet) {
   std::string all = "a0";
   for (std::size_t i = 1; i < match::max_flowbits; ++i) all += "&a" + std::to_string(i);
   const std::string first = "alert udp any any -> any any (content:\"first\"; flowbits:isset,a0; sid:2;)\n";
@@ -408,7 +408,7 @@ TEST_F(InspectionScopeTest, a_bit_that_has_another_name_after_an_exchange_is_not
 }
 
 // A stream has no size, flags or TTL: with these a content is meant of one packet.
-TEST_F(InspectionScopeTest, contents_beside_fields_of_packets_are_looked_for_in_each_packet) {
+TEST_F(InspectionScopeTest, ContentsBesideFieldsOfPacketsAreLookedForInEachPacket) {
   for (const std::string field : {"dsize:7", "flags:A", "ttl:64", "window:>0", "fragbits:!M"}) {
     SCOPED_TRACE(field);
     use("drop tcp any any -> any 80 (content:\"abc\"; " + field + "; sid:1;)\n");

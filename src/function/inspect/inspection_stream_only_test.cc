@@ -41,7 +41,7 @@ class StreamOnlyTest : public InspectionScopeTest {
 };
 
 // What is beside the stream, rules of packets see, and those of no kind; so no evasion is missed.
-TEST_F(StreamOnlyTest, what_is_beside_the_stream_is_for_other_rules) {
+TEST_F(StreamOnlyTest, WhatIsBesideTheStreamIsForOtherRules) {
   const std::set<std::uint32_t> beside{3, 4, 5}, in{1, 2, 3, 4, 5}, good{6, 7};
   const auto with_good = [&](std::set<std::uint32_t> sids) {
     sids.insert(good.begin(), good.end());
@@ -110,7 +110,7 @@ TEST_F(StreamOnlyTest, what_is_beside_the_stream_is_for_other_rules) {
 }
 
 // TCP Fast Open (RFC 7413): a server hands on a SYN's data at once, so it is of an established conversation.
-TEST_F(StreamOnlyTest, data_in_a_syn_is_of_an_established_conversation) {
+TEST_F(StreamOnlyTest, DataInASynIsOfAnEstablishedConversation) {
   const std::string cookie(
       "\x22\x0a"
       "cookie12\x01\x01",

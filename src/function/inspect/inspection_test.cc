@@ -18,7 +18,7 @@ using testing::IsEmpty;
 
 constexpr std::uint8_t ack = packet::tcp_ack;
 
-TEST_F(InspectionTest, a_datagram_is_inspected_by_itself) {
+TEST_F(InspectionTest, ADatagramIsInspectedByItself) {
   use("alert udp any any -> any 53 (content:\"evil\"; sid:1;)\n");
   EXPECT_FALSE(udp("an evil name").drop);
   EXPECT_THAT(alerts(), ElementsAre(1));
@@ -29,7 +29,7 @@ TEST_F(InspectionTest, a_datagram_is_inspected_by_itself) {
 }
 
 // Linux takes all of the frame.
-TEST_F(InspectionTest, a_packet_that_does_not_say_how_long_it_is) {
+TEST_F(InspectionTest, APacketThatDoesNotSayHowLongItIs) {
   use("drop udp any any -> any 53 (content:\"evil\"; sid:1;)\n");
   const auto with = [&](const Bytes& options) {
     return feed(PacketBuilder()
@@ -44,7 +44,7 @@ TEST_F(InspectionTest, a_packet_that_does_not_say_how_long_it_is) {
   EXPECT_THAT(alerts(), ElementsAre(1, 1));
 }
 
-TEST_F(InspectionTest, a_content_across_segments_is_found_once) {
+TEST_F(InspectionTest, AContentAcrossSegmentsIsFoundOnce) {
   use("alert tcp any any -> any 80 (flow:established,to_server; content:\"evil\"; sid:1;)\n");
   handshake();
   segment(true, ack, "some ev");
@@ -57,7 +57,7 @@ TEST_F(InspectionTest, a_content_across_segments_is_found_once) {
   EXPECT_THAT(alerts(), IsEmpty()) << "the other way";
 }
 
-TEST_F(InspectionTest, what_a_stream_does_not_take_is_inspected_by_itself) {
+TEST_F(InspectionTest, WhatAStreamDoesNotTakeIsInspectedByItself) {
   const char* const rules =
       "alert tcp any any -> any 80 (flow:to_server; content:\"evil\"; sid:1;)\n"
       "alert tcp-pkt any any -> any 80 (content:\"evil\"; sid:2;)\n";
@@ -82,14 +82,14 @@ TEST_F(InspectionTest, what_a_stream_does_not_take_is_inspected_by_itself) {
   }
 }
 
-TEST_F(InspectionTest, established_needs_a_handshake) {
+TEST_F(InspectionTest, EstablishedNeedsAHandshake) {
   use("alert tcp any any -> any any (flow:established; content:\"evil\"; sid:1;)\n"
       "alert tcp any any -> any any (flow:stateless; content:\"evil\"; sid:2;)\n");
   segment(true, ack, "evil");
   EXPECT_THAT(alerts(), ElementsAre(2));
 }
 
-TEST_F(InspectionTest, rules_for_packets_see_segments_and_rules_without_payload_each_packet_once) {
+TEST_F(InspectionTest, RulesForPacketsSeeSegmentsAndRulesWithoutPayloadEachPacketOnce) {
   use("alert tcp-pkt any any -> any 80 (content:\"ab\"; sid:1;)\nalert tcp any any -> any 80 (flags:PA; sid:2;)\n");
   handshake();
   segment(true, ack | packet::tcp_psh, "a");
@@ -99,7 +99,7 @@ TEST_F(InspectionTest, rules_for_packets_see_segments_and_rules_without_payload_
 }
 
 // Of a conversation that is followed, too; and no packet of other ports is searched twice for them.
-TEST_F(InspectionTest, no_stream_means_packets_and_only_stream_streams) {
+TEST_F(InspectionTest, NoStreamMeansPacketsAndOnlyStreamStreams) {
   for (const bool by_device : {false, true}) {
     by_device_ = by_device;
     sequence_[0] = 1000;
@@ -127,7 +127,7 @@ TEST_F(InspectionTest, no_stream_means_packets_and_only_stream_streams) {
   EXPECT_EQ(inspection_->counters().searched, before + 10);
 }
 
-TEST_F(InspectionTest, a_rule_of_packets_drops_the_packet_and_not_its_flow) {
+TEST_F(InspectionTest, ARuleOfPacketsDropsThePacketAndNotItsFlow) {
   use("drop tcp any any -> any 80 (flow:no_stream; content:\"evil\"; sid:1;)\n");
   handshake();
   EXPECT_TRUE(segment(true, ack, "evil").drop);
@@ -136,7 +136,7 @@ TEST_F(InspectionTest, a_rule_of_packets_drops_the_packet_and_not_its_flow) {
 }
 
 // Suricata looks at both; Snort 2 at what goes to the server as well.
-TEST_F(InspectionTest, files_are_the_bodies_of_requests_and_of_responses) {
+TEST_F(InspectionTest, FilesAreTheBodiesOfRequestsAndOfResponses) {
   use("alert tcp any any -> any 80 (flow:to_server,established; file_data; content:\"EVIL\"; depth:4; sid:1;)\n"
       "alert http any any -> any any (file_data; content:\"EVIL\"; sid:2;)\n"
       "alert http any any -> any any (flow:to_client; file_data; content:\"EVIL\"; sid:3;)\n"
@@ -155,7 +155,7 @@ TEST_F(InspectionTest, files_are_the_bodies_of_requests_and_of_responses) {
   EXPECT_THAT(alerts(), ElementsAre(5));
 }
 
-TEST_F(InspectionTest, http_is_inspected_where_its_buffers_are_whole) {
+TEST_F(InspectionTest, HttpIsInspectedWhereItsBuffersAreWhole) {
   use("alert tcp any any -> any any (content:\"/a/../secret\"; http_raw_uri; content:\"/secret\"; http_uri; sid:1;)\n"
       "alert http any any -> any any (content:\"Evil\"; http_header; sid:2;)\n"
       "alert http any any -> any any (flow:to_client; content:\"404\"; http_stat_code; sid:3;)\n"
@@ -172,7 +172,7 @@ TEST_F(InspectionTest, http_is_inspected_where_its_buffers_are_whole) {
   EXPECT_THAT(alerts(), ElementsAre(4));
 }
 
-TEST_F(InspectionTest, what_a_drop_rule_has_met_is_dropped_for_the_rest_of_its_flow) {
+TEST_F(InspectionTest, WhatADropRuleHasMetIsDroppedForTheRestOfItsFlow) {
   use("drop tcp any any -> any any (content:\"evil\"; sid:1;)\n");
   handshake();
   EXPECT_FALSE(segment(true, ack, "fine").drop);
@@ -184,7 +184,7 @@ TEST_F(InspectionTest, what_a_drop_rule_has_met_is_dropped_for_the_rest_of_its_f
   EXPECT_THAT(alerts(), ElementsAre(1));
 }
 
-TEST_F(InspectionTest, a_pass_rule_ends_the_inspection_of_its_flow) {
+TEST_F(InspectionTest, APassRuleEndsTheInspectionOfItsFlow) {
   use("drop tcp any any -> any any (content:\"evil\"; sid:1;)\npass tcp any any -> any any (content:\"trusted\"; "
       "sid:2;)\n");
   handshake();
@@ -193,7 +193,7 @@ TEST_F(InspectionTest, a_pass_rule_ends_the_inspection_of_its_flow) {
   EXPECT_THAT(alerts(), IsEmpty());
 }
 
-TEST_F(InspectionTest, flowbits_are_the_flows_of_any_protocol) {
+TEST_F(InspectionTest, FlowbitsAreTheFlowsOfAnyProtocol) {
   use("alert udp any any -> any any (content:\"one\"; flowbits:set,a; flowbits:noalert; sid:1;)\n"
       "alert udp any any -> any any (content:\"two\"; flowbits:isset,a; sid:2;)\n");
   udp("two");
@@ -205,7 +205,7 @@ TEST_F(InspectionTest, flowbits_are_the_flows_of_any_protocol) {
   EXPECT_THAT(alerts(), IsEmpty());
 }
 
-TEST_F(InspectionTest, frames_without_ip_and_frames_cut_short_pass) {
+TEST_F(InspectionTest, FramesWithoutIpAndFramesCutShortPass) {
   use("drop ip any any -> any any (content:\"a\"; sid:1;)\n");
   EXPECT_FALSE(feed(PacketBuilder().arp_request("10.0.0.1", "10.0.0.2")).drop);
   const Bytes frame =
@@ -218,7 +218,7 @@ TEST_F(InspectionTest, frames_without_ip_and_frames_cut_short_pass) {
 }
 
 // A conversation cut at random, a segment of it late now and then; what a device finds in its segments changes nothing.
-TEST_F(InspectionTest, what_a_device_has_found_takes_the_place_of_the_search) {
+TEST_F(InspectionTest, WhatADeviceHasFoundTakesThePlaceOfTheSearch) {
   const std::string rules =
       "alert tcp any any -> any 80 (content:\"needle in the hay\"; sid:1;)\n"
       "alert tcp any any -> any 80 (content:\"abc\"; content:\"xyz\"; distance:2; sid:2;)\n"
@@ -273,7 +273,7 @@ TEST_F(InspectionTest, what_a_device_has_found_takes_the_place_of_the_search) {
 }
 
 // The key of the first rule's content ends before the content does.
-TEST_F(InspectionTest, parts_of_a_rule_come_in_several_pieces) {
+TEST_F(InspectionTest, PartsOfARuleComeInSeveralPieces) {
   const std::string rules =
       "alert tcp any any -> any 80 (content:\"User-Agent: evilbot\"; sid:1;)\n"
       "alert tcp any any -> any 80 (content:\"first part\"; content:\"second\"; sid:2;)\n"
@@ -314,7 +314,7 @@ TEST_F(InspectionTest, parts_of_a_rule_come_in_several_pieces) {
 }
 
 // More rules than are kept. Of those that have held four are known, and reported once only.
-TEST_F(InspectionTest, of_many_rules_that_are_open_none_is_lost) {
+TEST_F(InspectionTest, OfManyRulesThatAreOpenNoneIsLost) {
   std::string rules, first;
   std::vector<std::uint32_t> all;
   for (std::uint32_t i = 10; i < 40; ++i) {
@@ -353,7 +353,7 @@ TEST_F(InspectionTest, of_many_rules_that_are_open_none_is_lost) {
   }
 }
 
-TEST_F(InspectionTest, other_rules_take_over_in_the_midst_of_a_flow) {
+TEST_F(InspectionTest, OtherRulesTakeOverInTheMidstOfAFlow) {
   use("alert tcp any any -> any 80 (content:\"one\"; flowbits:set,seen; sid:1;)\n");
   handshake();
   segment(true, ack, "one");

@@ -61,7 +61,7 @@ class InspectionWaitingTest : public testing::TestWithParam<bool>, public AlertS
 };
 
 // It has been looked at when it came.
-TEST_P(InspectionWaitingTest, of_what_holds_no_pattern_only_the_seams_are_searched_when_it_is_released) {
+TEST_P(InspectionWaitingTest, OfWhatHoldsNoPatternOnlyTheSeamsAreSearchedWhenItIsReleased) {
   use(evil_rule);
   handshake();
   let_wait('.', "harmless");
@@ -71,7 +71,7 @@ TEST_P(InspectionWaitingTest, of_what_holds_no_pattern_only_the_seams_are_search
   EXPECT_THAT(alerts(), IsEmpty());
 }
 
-TEST_P(InspectionWaitingTest, what_lies_across_segments_that_waited_is_found) {
+TEST_P(InspectionWaitingTest, WhatLiesAcrossSegmentsThatWaitedIsFound) {
   for (std::size_t cut = 1; cut < 4; ++cut) {
     SCOPED_TRACE(cut);
     const std::string word = "evil";
@@ -91,7 +91,7 @@ TEST_P(InspectionWaitingTest, what_lies_across_segments_that_waited_is_found) {
   }
 }
 
-TEST_P(InspectionWaitingTest, what_lies_in_a_segment_that_waited_is_found_whoever_came_first) {
+TEST_P(InspectionWaitingTest, WhatLiesInASegmentThatWaitedIsFoundWhoeverCameFirst) {
   use(evil_rule);
   handshake();
   at(20, "an evil thing");
@@ -102,7 +102,7 @@ TEST_P(InspectionWaitingTest, what_lies_in_a_segment_that_waited_is_found_whoeve
 }
 
 // What the old ones did not look for.
-TEST_P(InspectionWaitingTest, rules_that_come_while_it_waits_find_what_is_in_it) {
+TEST_P(InspectionWaitingTest, RulesThatComeWhileItWaitsFindWhatIsInIt) {
   use("alert tcp any any -> any 80 (content:\"other\"; sid:2;)\n");
   handshake();
   at(10, "an evil thing");
@@ -113,7 +113,7 @@ TEST_P(InspectionWaitingTest, rules_that_come_while_it_waits_find_what_is_in_it)
 }
 
 // Each segment holds a pattern, so it has to be searched again for what is around it.
-TEST_P(InspectionWaitingTest, a_frame_that_releases_much_has_its_time) {
+TEST_P(InspectionWaitingTest, AFrameThatReleasesMuchHasItsTime) {
   for (const bool drops : {false, true}) {
     SCOPED_TRACE(drops ? "drop" : "pass");
     use(evil_rule, drops);
@@ -144,7 +144,7 @@ TEST_P(InspectionWaitingTest, a_frame_that_releases_much_has_its_time) {
 }
 
 // As the frame is as long, its search is no part of the batch's time.
-TEST_P(InspectionWaitingTest, as_much_as_a_frame_brings_is_searched_whatever_time_there_is) {
+TEST_P(InspectionWaitingTest, AsMuchAsAFrameBringsIsSearchedWhateverTimeThereIs) {
   use(evil_rule);
   handshake();
   at(1000, "an evil thing");
@@ -156,7 +156,7 @@ TEST_P(InspectionWaitingTest, as_much_as_a_frame_brings_is_searched_whatever_tim
   EXPECT_EQ(counters().searched >= 1000, !GetParam());
 }
 
-TEST_P(InspectionWaitingTest, a_reset_that_releases_much_has_its_time) {
+TEST_P(InspectionWaitingTest, AResetThatReleasesMuchHasItsTime) {
   use(evil_rule);
   handshake();
   let_wait('.', "evil");
@@ -168,7 +168,7 @@ TEST_P(InspectionWaitingTest, a_reset_that_releases_much_has_its_time) {
 }
 
 // Handing it over takes its time, too: ordinary losses have it, an attack does not.
-TEST_P(InspectionWaitingTest, of_many_frames_that_release_much_only_the_first_has_more_than_its_time) {
+TEST_P(InspectionWaitingTest, OfManyFramesThatReleaseMuchOnlyTheFirstHasMoreThanItsTime) {
   for (const bool drops : {false, true}) {
     SCOPED_TRACE(drops ? "drop" : "pass");
     use(evil_rule, drops);
@@ -197,7 +197,7 @@ TEST_P(InspectionWaitingTest, of_many_frames_that_release_much_only_the_first_ha
   }
 }
 
-TEST_P(InspectionWaitingTest, in_a_batch_that_is_late_no_frame_releases_more_than_there_is_time_for) {
+TEST_P(InspectionWaitingTest, InABatchThatIsLateNoFrameReleasesMoreThanThereIsTimeFor) {
   for (const bool drops : {false, true}) {
     SCOPED_TRACE(drops ? "drop" : "pass");
     use(evil_rule, drops);
@@ -211,7 +211,7 @@ TEST_P(InspectionWaitingTest, in_a_batch_that_is_late_no_frame_releases_more_tha
   }
 }
 
-TEST_P(InspectionWaitingTest, what_is_released_within_the_time_there_is_takes_of_it) {
+TEST_P(InspectionWaitingTest, WhatIsReleasedWithinTheTimeThereIsTakesOfIt) {
   use(evil_rule);
   handshake();
   let_wait('.', "harmless");
@@ -221,7 +221,7 @@ TEST_P(InspectionWaitingTest, what_is_released_within_the_time_there_is_takes_of
 }
 
 // Nobody sends a RST again: what waits goes with it.
-TEST_P(InspectionWaitingTest, of_many_resets_only_the_first_releases_what_waits) {
+TEST_P(InspectionWaitingTest, OfManyResetsOnlyTheFirstReleasesWhatWaits) {
   for (const bool drops : {false, true}) {
     SCOPED_TRACE(drops ? "drop" : "pass");
     use(evil_rule, drops);
@@ -242,7 +242,7 @@ TEST_P(InspectionWaitingTest, of_many_resets_only_the_first_releases_what_waits)
   }
 }
 
-TEST_P(InspectionWaitingTest, of_flows_that_expire_only_the_first_has_more_than_what_is_set_aside) {
+TEST_P(InspectionWaitingTest, OfFlowsThatExpireOnlyTheFirstHasMoreThanWhatIsSetAside) {
   use(evil_rule, true);
   for (std::uint16_t port = 4000; port < 4003; ++port) {
     handshake(port);
@@ -256,7 +256,7 @@ TEST_P(InspectionWaitingTest, of_flows_that_expire_only_the_first_has_more_than_
 }
 
 // A conversation that a rule of `pass` has let go is looked at no more: nothing is left of it.
-TEST_P(InspectionWaitingTest, a_flow_that_passes_is_never_dropped_for_what_it_releases) {
+TEST_P(InspectionWaitingTest, AFlowThatPassesIsNeverDroppedForWhatItReleases) {
   use("pass tcp any any -> any 80 (content:\"friend\"; sid:3;)\n" + std::string(evil_rule));
   for (std::uint16_t port = 4000; port < 4002; ++port) {
     handshake(port);
@@ -270,7 +270,7 @@ TEST_P(InspectionWaitingTest, a_flow_that_passes_is_never_dropped_for_what_it_re
 }
 
 // A closed flow that makes room for the frame's, and one that expires.
-TEST_P(InspectionWaitingTest, what_other_flows_release_has_the_time_that_is_set_aside) {
+TEST_P(InspectionWaitingTest, WhatOtherFlowsReleaseHasTheTimeThatIsSetAside) {
   for (const bool limited : {false, true}) {
     for (const bool expires : {false, true}) {
       SCOPED_TRACE(std::string(limited ? "without time" : "with time") + (expires ? ", expires" : ", makes room"));
@@ -298,7 +298,7 @@ TEST_P(InspectionWaitingTest, what_other_flows_release_has_the_time_that_is_set_
 }
 
 // That is left with its frame, whose batch is late, and nothing else.
-TEST_P(InspectionWaitingTest, what_a_device_found_in_a_frame_is_not_what_other_flows_hold) {
+TEST_P(InspectionWaitingTest, WhatADeviceFoundInAFrameIsNotWhatOtherFlowsHold) {
   use(evil_rule, false, 1);
   handshake();
   let_wait('.', "evil");

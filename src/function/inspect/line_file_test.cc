@@ -40,7 +40,7 @@ class LineFileTest : public testing::Test {
   sluice::test::CapturedLog log_;
 };
 
-TEST_F(LineFileTest, lines_are_appended_to_what_is_there) {
+TEST_F(LineFileTest, LinesAreAppendedToWhatIsThere) {
   const std::string path = folder_ / "a";
   std::ofstream(path) << "old\n";
   auto file = open(path);
@@ -53,7 +53,7 @@ TEST_F(LineFileTest, lines_are_appended_to_what_is_there) {
   EXPECT_THAT(lines_of(path), ElementsAre("old", "new", "last"));
 }
 
-TEST_F(LineFileTest, what_cannot_be_written_is_refused_with_what_to_do) {
+TEST_F(LineFileTest, WhatCannotBeWrittenIsRefusedWithWhatToDo) {
   EXPECT_THAT(refusal(folder_ / "none/a"),
               AllOf(HasSubstr(folder_ / "none/a: No such file"), HasSubstr("make its folder")));
   EXPECT_THAT(refusal(folder_ / ""), HasSubstr("name one"));
@@ -65,13 +65,13 @@ TEST_F(LineFileTest, what_cannot_be_written_is_refused_with_what_to_do) {
   close(reader);
 }
 
-TEST_F(LineFileTest, a_file_is_nobody_else_s) {
+TEST_F(LineFileTest, AFileIsNobodyElses) {
   open(folder_ / "a");
   EXPECT_EQ(std::filesystem::status(folder_ / "a").permissions() & std::filesystem::perms::others_all,
             std::filesystem::perms::none);
 }
 
-TEST_F(LineFileTest, after_a_rename_lines_go_to_the_old_file_until_it_is_opened_anew) {
+TEST_F(LineFileTest, AfterARenameLinesGoToTheOldFileUntilItIsOpenedAnew) {
   const std::string path = folder_ / "a", old = folder_ / "a.1";
   auto file = open(path);
   std::filesystem::rename(path, old);
@@ -87,7 +87,7 @@ TEST_F(LineFileTest, after_a_rename_lines_go_to_the_old_file_until_it_is_opened_
   EXPECT_THAT(lines_of(path), ElementsAre("4"));
 }
 
-TEST_F(LineFileTest, where_a_new_file_cannot_be_made_the_old_one_goes_on) {
+TEST_F(LineFileTest, WhereANewFileCannotBeMadeTheOldOneGoesOn) {
   std::filesystem::create_directory(folder_ / "d");
   auto file = open(folder_ / "d/a");
   std::filesystem::rename(folder_ / "d", folder_ / "e");
@@ -108,7 +108,7 @@ TEST_F(LineFileTest, where_a_new_file_cannot_be_made_the_old_one_goes_on) {
   EXPECT_THAT(lines_of(folder_ / "d/a"), ElementsAre("3"));
 }
 
-TEST_F(LineFileTest, a_file_that_was_deleted_with_its_folder_is_made_again_when_it_can_be) {
+TEST_F(LineFileTest, AFileThatWasDeletedWithItsFolderIsMadeAgainWhenItCanBe) {
   std::filesystem::create_directory(folder_ / "d");
   const std::string path = folder_ / "d/a";
   auto file = open(path);
@@ -131,7 +131,7 @@ TEST_F(LineFileTest, a_file_that_was_deleted_with_its_folder_is_made_again_when_
   EXPECT_THAT(lines_of(path), ElementsAre("again"));
 }
 
-TEST_F(LineFileTest, a_full_disk_is_said_once_and_what_it_takes_no_more_is_counted) {
+TEST_F(LineFileTest, AFullDiskIsSaidOnceAndWhatItTakesNoMoreIsCounted) {
   auto file = open("/dev/full");
   const std::string line(1023, 'x');
   for (int i = 0; i < 4096; ++i) file->append(line);  // 4 MiB
@@ -151,7 +151,7 @@ TEST_F(LineFileTest, a_full_disk_is_said_once_and_what_it_takes_no_more_is_count
 }
 
 // A limit of the file's size stands for the disk's: it takes part of a line.
-TEST_F(LineFileTest, a_line_that_a_full_disk_cut_goes_on_when_there_is_room) {
+TEST_F(LineFileTest, ALineThatAFullDiskCutGoesOnWhenThereIsRoom) {
   const auto before = std::signal(SIGXFSZ, SIG_IGN);
   rlimit limit{};
   ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &limit), 0);
@@ -171,7 +171,7 @@ TEST_F(LineFileTest, a_line_that_a_full_disk_cut_goes_on_when_there_is_room) {
   EXPECT_EQ(file->counters().lost_lines, 0U);
 }
 
-TEST_F(LineFileTest, the_rest_of_a_cut_line_does_not_go_to_a_new_file) {
+TEST_F(LineFileTest, TheRestOfACutLineDoesNotGoToANewFile) {
   const auto before = std::signal(SIGXFSZ, SIG_IGN);
   rlimit limit{};
   ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &limit), 0);
@@ -191,7 +191,7 @@ TEST_F(LineFileTest, the_rest_of_a_cut_line_does_not_go_to_a_new_file) {
   EXPECT_EQ(file->counters().lost_lines, 1U);
 }
 
-TEST_F(LineFileTest, standard_output_by_a_dash) {
+TEST_F(LineFileTest, StandardOutputByADash) {
   const std::string path = folder_ / "out";
   const int before = dup(STDOUT_FILENO);
   const int out = ::open(path.c_str(), O_WRONLY | O_CREAT, 0600);

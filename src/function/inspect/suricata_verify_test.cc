@@ -234,7 +234,7 @@ unsigned sum_of(const std::map<std::string, unsigned>& counts) {
   return sum;
 }
 
-TEST_F(SuricataVerify, every_check_agrees_or_is_named_with_a_reason) {
+TEST_F(SuricataVerify, EveryCheckAgreesOrIsNamedWithAReason) {
   std::ifstream index(root_ / "INDEX.jsonl");
   Tally tally;
   if (const char* const file = std::getenv("SLUICE_VERIFY_LIST")) tally.list.open(file);

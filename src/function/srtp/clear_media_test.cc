@@ -18,7 +18,7 @@ Bytes begins_with(std::uint8_t first) {
 }
 
 // The stream of these trials comes from 10.0.0.1:5004 and goes to 10.0.0.2:6000.
-TEST(Srtp, what_looks_like_media_and_is_of_no_stream_goes_nowhere) {
+TEST(Srtp, WhatLooksLikeMediaAndIsOfNoStreamGoesNowhere) {
   SrtpTrial trial("[srtp]\nunprotected = \"drop\"\n" + stream_text("protect"));
   SrtpTrial lets("[srtp]\nunprotected = \"pass\"\n" + stream_text("protect"));
   SrtpTrial usual(stream_text("protect"));
@@ -65,7 +65,7 @@ TEST(Srtp, what_looks_like_media_and_is_of_no_stream_goes_nowhere) {
   EXPECT_EQ(trial.figure("srtp_protected_rtp"), 1U);
 }
 
-TEST(Srtp, a_reload_changes_what_becomes_of_what_nobody_protects) {
+TEST(Srtp, AReloadChangesWhatBecomesOfWhatNobodyProtects) {
   SrtpTrial trial("");
   const Bytes frame = udp_frame(rtp(1, 100)).build();
   EXPECT_EQ(trial.one(frame).name(), "passes");
@@ -75,7 +75,7 @@ TEST(Srtp, a_reload_changes_what_becomes_of_what_nobody_protects) {
   EXPECT_EQ(trial.one(frame).name(), "passes");
 }
 
-TEST(Srtp, what_looks_like_media_and_goes_to_the_proxy_itself_is_the_hosts) {
+TEST(Srtp, WhatLooksLikeMediaAndGoesToTheProxyItselfIsTheHosts) {
   SrtpTrial trial(
       "[srtp]\nunprotected = \"drop\"\n[srtp.rtsp]\nlisten = [\"10.0.0.2\"]\n[[srtp.rtsp.server]]\naddress = "
       "\"10.0.0.3\"\n");

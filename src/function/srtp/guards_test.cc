@@ -16,7 +16,7 @@ MediaKey key_to(const char* client, unsigned port) {
   return media_key(*packet::IpAddress::parse(server), 5004, address, static_cast<std::uint16_t>(port));
 }
 
-TEST(Guards, of_one_client_are_so_many) {
+TEST(Guards, OfOneClientAreSoMany) {
   const struct {
     const char *first, *second;
     bool same;
@@ -38,7 +38,7 @@ TEST(Guards, of_one_client_are_so_many) {
   }
 }
 
-TEST(Guards, the_oldest_is_the_one_that_was_added_first) {
+TEST(Guards, TheOldestIsTheOneThatWasAddedFirst) {
   Guards guards(8);
   for (unsigned port = 1; port <= 4; ++port) guards.add(key_to("10.1.0.2", port), key_to("10.1.0.2", port), start);
   EXPECT_EQ(guards.oldest(), key_to("10.1.0.2", 1));
@@ -51,7 +51,7 @@ TEST(Guards, the_oldest_is_the_one_that_was_added_first) {
   EXPECT_EQ(guards.oldest(), key_to("10.1.0.2", 4));
 }
 
-TEST(Guards, are_quiet_when_nothing_has_come_for_so_long) {
+TEST(Guards, AreQuietWhenNothingHasComeForSoLong) {
   using std::chrono::seconds;
   Guards guards(8);
   const MediaKey silent = key_to("10.1.0.2", 1), loud = key_to("10.1.0.2", 2);

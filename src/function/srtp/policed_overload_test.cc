@@ -95,7 +95,7 @@ Outcome run(std::uint64_t burst, bool counts_bursts, Arrivals arrivals_of) {
   return outcome;
 }
 
-TEST(PolicedOverload, without_buckets_all_are_late) {
+TEST(PolicedOverload, WithoutBucketsAllAreLate) {
   const Outcome outcome = run(without, false, some_tenfold);
   ASSERT_EQ(outcome.streams(), 900U);
   for (std::size_t one = 0; one < outcome.streams(); ++one) {
@@ -116,7 +116,7 @@ struct Case {
   bool harms;  // a tenth of the streams, within their buckets, those that keep to their rates
 };
 
-TEST(PolicedOverload, buckets_keep_it_to_those_that_cause_it_where_bursts_are_counted) {
+TEST(PolicedOverload, BucketsKeepItToThoseThatCauseItWhereBurstsAreCounted) {
   const Case cases[] = {
       {"a tenth of a second", usual, false, 900, true}, {"a second", of_rtsp, false, 900, true},
       {"two frames", least, false, 900, false},         {"a tenth of a second, counted", usual, true, 2, false},
@@ -140,7 +140,7 @@ TEST(PolicedOverload, buckets_keep_it_to_those_that_cause_it_where_bursts_are_co
 }
 
 // So counting them asks for no more than it has to: what is admitted without it is late when buckets are used at once.
-TEST(PolicedOverload, bursts_that_do_not_fit_into_a_cycle_make_frames_late) {
+TEST(PolicedOverload, BurstsThatDoNotFitIntoACycleMakeFramesLate) {
   for (const std::uint64_t burst : {usual, least}) {
     EXPECT_GT(run(burst, false, all_at_once).late_of_the_others(), 900U) << burst;
   }

@@ -44,7 +44,7 @@ Bytes rewritten(Bytes frame, const Ends& ends) {
   return frame;
 }
 
-TEST(RewriteEnds, is_what_a_sender_with_these_ends_would_send) {
+TEST(RewriteEnds, IsWhatASenderWithTheseEndsWouldSend) {
   for (std::size_t length = 12; length < 300; ++length) {
     const Bytes payload = rtp(static_cast<std::uint16_t>(length * 77), length);
     EXPECT_EQ(rewritten(from_server.frame(payload).build(), to_client), to_client.frame(payload).build());
@@ -52,7 +52,7 @@ TEST(RewriteEnds, is_what_a_sender_with_these_ends_would_send) {
   }
 }
 
-TEST(RewriteEnds, of_any_ends) {
+TEST(RewriteEnds, OfAnyEnds) {
   std::mt19937 random(7);
   const Bytes payload = rtp(1, 33);
   for (unsigned i = 0; i < 20'000; ++i) {
@@ -66,7 +66,7 @@ TEST(RewriteEnds, of_any_ends) {
   }
 }
 
-TEST(RewriteEnds, absent_checksums_stay_absent_and_wrong_ones_wrong) {
+TEST(RewriteEnds, AbsentChecksumsStayAbsentAndWrongOnesWrong) {
   const Bytes payload = rtp(1, 33);
   EXPECT_EQ(rewritten(from_server.frame(payload).transport_checksum(0).build(), to_client),
             to_client.frame(payload).transport_checksum(0).build());
@@ -101,7 +101,7 @@ std::unique_ptr<SrtpTrial> trial_with(const std::vector<MediaStreamSettings>& st
 }
 
 // What an ordinary stream between the new ends makes of it.
-TEST_P(SrtpOn, a_proxys_stream_leaves_with_other_ends) {
+TEST_P(SrtpOn, AProxysStreamLeavesWithOtherEnds) {
   for (const auto& [comes, leaves] : {std::pair{from_server, to_client}, std::pair{from_server6, to_client6}}) {
     const auto proxy = trial_with({stream(comes, leaves)});
     const auto ordinary = trial_with({stream(leaves, leaves)});
@@ -133,7 +133,7 @@ Bytes with_highest_checksum(const Ends& ends, Bytes payload) {
 
 // A frame has its new ends when its checksum is compared with a device's sum: it is found to be right exactly where it
 // was with the old ones, also where one of the two is 0xffff, which stands for 0.
-TEST_P(SrtpOn, checksums_of_a_proxys_stream_are_compared_as_they_came) {
+TEST_P(SrtpOn, ChecksumsOfAProxysStreamAreComparedAsTheyCame) {
   for (const auto& [comes, leaves] : {std::pair{from_server, to_client}, std::pair{from_server6, to_client6}}) {
     for (const bool on_core : {false, true}) {
       SCOPED_TRACE(std::string(comes.source) + (on_core ? ", on the core" : ""));
@@ -180,7 +180,7 @@ TEST_P(SrtpOn, checksums_of_a_proxys_stream_are_compared_as_they_came) {
   }
 }
 
-TEST_P(SrtpOn, what_a_proxys_stream_drops_keeps_its_ends) {
+TEST_P(SrtpOn, WhatAProxysStreamDropsKeepsItsEnds) {
   const Bytes forged = from_server.frame(rtp(1, 100)).build();
   EXPECT_EQ(trial_with({stream(from_server, to_client, "unprotect")})->one(forged).name(), "srtp_auth_failed");
   const auto trial = trial_with({stream(from_server, to_client)});
@@ -189,7 +189,7 @@ TEST_P(SrtpOn, what_a_proxys_stream_drops_keeps_its_ends) {
   EXPECT_EQ(trial->one(forged).frame, forged);
 }
 
-TEST(Srtp, without_a_key_a_proxys_packets_pass_with_other_ends) {
+TEST(Srtp, WithoutAKeyAProxysPacketsPassWithOtherEnds) {
   MediaStreamSettings opening = stream(from_server, to_client), reports = opening;
   opening.carries = Carries::rtp;
   opening.keyless = Keyless::passes;
@@ -209,7 +209,7 @@ TEST(Srtp, without_a_key_a_proxys_packets_pass_with_other_ends) {
   EXPECT_EQ(trial->figure("srtp_clear_rtcp_passed"), 1U);
 }
 
-TEST(Srtp, counts_what_comes_for_the_proxys_ports_and_is_no_streams) {
+TEST(Srtp, CountsWhatComesForTheProxysPortsAndIsNoStreams) {
   const auto trial = trial_with({stream({"10.2.0.2", 5004, "10.1.0.77", 20000}, to_client)});
   const auto strays_after = [&](const Ends& ends, const char* becomes = "passes") {
     const Bytes frame = ends.frame(rtp(1, 9)).build();
@@ -229,7 +229,7 @@ TEST(Srtp, counts_what_comes_for_the_proxys_ports_and_is_no_streams) {
 // On an engine: the proxy's own addresses are the host's, and the new destination is routed.
 class RewriteOn : public testing::TestWithParam<std::string> {};
 
-TEST_P(RewriteOn, is_routed_by_the_new_destination) {
+TEST_P(RewriteOn, IsRoutedByTheNewDestination) {
   if (const std::string why = missing(GetParam()); !why.empty()) GTEST_SKIP() << why;
   std::vector<Bytes> frames, expected;
   const auto ordinary = trial_with({stream(to_client, to_client), stream(to_client6, to_client6)});

@@ -21,7 +21,7 @@ PacketBuilder six(const char* source, const char* destination) {
   return PacketBuilder().ipv6(source, destination);
 }
 
-TEST(RtspFlows, by_server_and_port) {
+TEST(RtspFlows, ByServerAndPort) {
   const RtspFlows flows(options_of({"10.2.0.0/24", "2001:db8:2::/64"}, {554, 8554}));
   const char *server = "10.2.0.7", *client = "10.1.0.2", *server6 = "2001:db8:2::7", *client6 = "2001:db8:1::2";
   const std::tuple<std::string, Bytes, RtspFrame> cases[] = {
@@ -66,7 +66,7 @@ TEST(RtspFlows, by_server_and_port) {
   }
 }
 
-TEST(RtspFlows, of_the_explicit_mode) {
+TEST(RtspFlows, OfTheExplicitMode) {
   RtspOptions options = options_of({"10.2.0.7/32"}, {554});
   for (const char* address : {"10.2.0.7", "10.2.0.80", "2001:db8:2::80"}) {
     options.upstream.push_back({.address = *packet::IpAddress::parse(address), .port = 8554, .name = {}, .path = {}});
@@ -105,7 +105,7 @@ std::vector<std::string> mistakes_of(const std::string& text, bool twins = true)
   return diagnostics.lines;
 }
 
-TEST(RtspSettings, mistakes_name_the_line) {
+TEST(RtspSettings, MistakesNameTheLine) {
   const std::string server = "[[srtp.rtsp.server]]\naddress = \"10.0.0.2\"\n";
   const std::string explicit_section = "[srtp.rtsp]\nlisten = [\"10.0.0.1\"]\n" + server;
   const std::string second = "[[srtp.rtsp.server]]\naddress = \"10.0.0.7\"\n";
@@ -208,7 +208,7 @@ std::unique_ptr<engine::Element> stage_of(const std::string& text) {
 }
 
 // Without twins they have no way to the host, which is counted under that name.
-TEST(Srtp, hands_rtsp_to_the_host) {
+TEST(Srtp, HandsRtspToTheHost) {
   AclTrial trial("cpu");
   const Bytes other = four("10.0.0.1", "10.0.0.2").tcp(40000, 80).build();
   const Outcome out = trial.run({four("10.0.0.1", "10.0.0.2").tcp(40000, 554).build(), other,
@@ -224,7 +224,7 @@ TEST(Srtp, hands_rtsp_to_the_host) {
 }
 
 // What an element in front drops stays dropped, and one behind may drop what is left to the host.
-TEST(Srtp, rtsp_that_another_element_drops_goes_nowhere) {
+TEST(Srtp, RtspThatAnotherElementDropsGoesNowhere) {
   SrtpTrial trial(section);
   const Bytes rtsp = four("10.0.0.1", "10.0.0.2").tcp(40000, 554).build();
   EXPECT_EQ(trial.one(rtsp).fate, engine::Fate::to_host);
@@ -233,7 +233,7 @@ TEST(Srtp, rtsp_that_another_element_drops_goes_nowhere) {
   EXPECT_EQ(trial.one(four("10.0.0.1", "10.0.0.2").tcp(40000, 555).build()).fate, engine::Fate::goes_on);
 }
 
-TEST(Srtp, reload_does_not_change_the_proxy) {
+TEST(Srtp, ReloadDoesNotChangeTheProxy) {
   SrtpTrial trial(section);
   const auto same = stage_of(section), other = stage_of(section + "max_streams = 5\nidle_timeout = \"9s\"\n"),
              none = stage_of("");

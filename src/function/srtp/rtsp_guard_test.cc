@@ -25,7 +25,7 @@ RtspGuard guard_of() {
   return RtspGuard(options);
 }
 
-TEST(RtspGuard, knows_the_proxys_frames_by_their_ttl) {
+TEST(RtspGuard, KnowsTheProxysFramesByTheirTtl) {
   const RtspGuard guard = guard_of();
   const Bytes text(20, 'x');
   Bytes old_qinq = down(63).vlan(5).vlan(7).payload(text).tcp_flags(ack).build();
@@ -71,7 +71,7 @@ TEST(RtspGuard, knows_the_proxys_frames_by_their_ttl) {
   EXPECT_FALSE(RtspGuard().went_past(frame.data(), static_cast<std::uint32_t>(frame.size())));
 }
 
-TEST(Srtp, drops_rtsp_that_the_kernel_forwards) {
+TEST(Srtp, DropsRtspThatTheKernelForwards) {
   SrtpTrial trial("[srtp.rtsp]\nservers = [\"10.0.0.2\"]\nports = [554]\n");
   const auto reason = [&](std::uint8_t ttl) {
     const Bytes frame =
@@ -83,7 +83,7 @@ TEST(Srtp, drops_rtsp_that_the_kernel_forwards) {
 }
 
 // In a batch, and where the kernel would forward it by itself (with IP options).
-TEST(Srtp, a_server_of_the_explicit_mode_is_not_opened_past_the_proxy) {
+TEST(Srtp, AServerOfTheExplicitModeIsNotOpenedPastTheProxy) {
   SrtpTrial trial("[srtp.rtsp]\nlisten = [\"10.0.0.1\"]\n[[srtp.rtsp.server]]\naddress = \"10.0.0.2\"\n");
   const Bytes up = PacketBuilder().ipv4("10.0.0.9", "10.0.0.2").tcp(40000, 554).build();
   const Bytes odd = PacketBuilder().ipv4("10.0.0.9", "10.0.0.2").options({1, 1, 1, 1}).tcp(40000, 554).build();

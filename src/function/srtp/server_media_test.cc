@@ -11,7 +11,7 @@ MediaKey key_of(const char* source, unsigned from, const char* destination, unsi
                    *packet::IpAddress::parse(destination), static_cast<std::uint16_t>(to));
 }
 
-TEST(ServerPrefixes, contain_what_the_prefixes_do) {
+TEST(ServerPrefixes, ContainWhatThePrefixesDo) {
   for (unsigned length = 0; length <= 128; ++length) {
     const bool four = length <= 32;
     for (const char* text : {"10.2.3.4", "2001:db8:2:3:4:5:6:7"}) {
@@ -31,7 +31,7 @@ TEST(ServerPrefixes, contain_what_the_prefixes_do) {
   EXPECT_FALSE(ServerPrefixes().contains(4, packet::IpAddress::v4(0).bytes.data()));
 }
 
-TEST(ServerMedia, by_source_and_ports) {
+TEST(ServerMedia, BySourceAndPorts) {
   RtspOptions options;
   options.servers = {*packet::IpPrefix::parse("10.2.0.0/24"), *packet::IpPrefix::parse("2001:db8:2::/64")};
   options.listen = {*packet::IpAddress::parse("10.1.0.1")};
@@ -79,7 +79,7 @@ Bytes of_type(std::uint16_t ethertype, Bytes frame) {
   return frame;
 }
 
-TEST(Srtp, media_of_a_server_that_nobody_protects_go_nowhere) {
+TEST(Srtp, MediaOfAServerThatNobodyProtectsGoNowhere) {
   SrtpTrial trial(servers + stream_text("protect"));
   SrtpTrial lets(servers + "unprotected = \"pass\"\n" + stream_text("protect"));
   const auto from = [](std::uint16_t port) { return udp_frame(rtp(1, 100), false, port, 6002); };
@@ -117,7 +117,7 @@ TEST(Srtp, media_of_a_server_that_nobody_protects_go_nowhere) {
   EXPECT_EQ(trial.figure("srtp_protected_rtp"), 1U);
 }
 
-TEST(Srtp, media_of_a_server_to_the_proxy_itself_are_the_hosts) {
+TEST(Srtp, MediaOfAServerToTheProxyItselfAreTheHosts) {
   SrtpTrial trial(servers + "listen = [\"10.0.0.2\"]\n[[srtp.rtsp.server]]\naddress = \"10.0.0.1\"\n");
   EXPECT_EQ(trial.one(udp_frame(rtp(1, 100), false, 5004, 20000).build()).name(), "passes");
   EXPECT_EQ(trial.figure("srtp_media_to_host"), 1U);

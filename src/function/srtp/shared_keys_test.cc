@@ -51,7 +51,7 @@ std::vector<std::string> notes_of(const std::string& text) {
   return shared_key_notes(std::move(streams));
 }
 
-TEST(SharedKeys, of_two_streams_of_the_file_are_told_of_at_the_start_and_by_check) {
+TEST(SharedKeys, OfTwoStreamsOfTheFileAreToldOfAtTheStartAndByCheck) {
   const std::string two_keys = "1 AES_CM_128_HMAC_SHA1_80 inline:" + other_key30 + "|1:4;inline:" + key30 + "|2:4";
   const struct {
     const char* what;
@@ -90,7 +90,7 @@ MediaStreamSettings protecting(unsigned port, std::vector<std::uint64_t> hashes 
 }
 
 // Both as the one that has a key and as the one that comes with it, and as one that goes.
-TEST(SharedKeys, looks_at_what_protects_media_with_given_keys_alone) {
+TEST(SharedKeys, LooksAtWhatProtectsMediaWithGivenKeysAlone) {
   const struct {
     const char* what;
     void (*change)(MediaStreamSettings&);
@@ -129,7 +129,7 @@ TEST(SharedKeys, looks_at_what_protects_media_with_given_keys_alone) {
 }
 
 // As one that has one key under two MKIs, or is there again.
-TEST(SharedKeys, no_stream_shares_with_itself) {
+TEST(SharedKeys, NoStreamSharesWithItself) {
   SharedKeys keys;
   const MediaStreamSettings twice = protecting(7000, {1, 1}), other = protecting(7001, {2, 1});
   EXPECT_EQ(keys.come(twice), std::nullopt);
@@ -138,7 +138,7 @@ TEST(SharedKeys, no_stream_shares_with_itself) {
   EXPECT_EQ(keys.come(twice), other.key) << "not itself, which has the key, too";
 }
 
-TEST(SharedKeys, of_many_streams_are_a_few_lines) {
+TEST(SharedKeys, OfManyStreamsAreAFewLines) {
   std::string text = "[srtp]\nmax_keys = 256\n";
   for (unsigned port = 7000; port < 7040; ++port) text += section(port);
   const auto notes = notes_of(text);
@@ -151,7 +151,7 @@ TEST(SharedKeys, of_many_streams_are_a_few_lines) {
   EXPECT_EQ(trial.figure("srtp_keys_shared"), 39U);
 }
 
-TEST(SharedKeys, of_streams_that_come_later_are_told_of) {
+TEST(SharedKeys, OfStreamsThatComeLaterAreToldOf) {
   SrtpTrial trial(section(7000));
   MediaStreams& streams = streams_of(trial);
   (void)streams.take_warnings();
@@ -176,7 +176,7 @@ TEST(SharedKeys, of_streams_that_come_later_are_told_of) {
 }
 
 // However many wait for the log.
-TEST(SharedKeys, are_told_to_who_asks_and_once) {
+TEST(SharedKeys, AreToldToWhoAsksAndOnce) {
   SrtpTrial trial("[srtp]\nmax_keys = 256\n" + section(7000));
   MediaStreams& streams = streams_of(trial);
   for (unsigned port = 7001; port < 7040; ++port) {
@@ -187,7 +187,7 @@ TEST(SharedKeys, are_told_to_who_asks_and_once) {
   EXPECT_THAT(streams.add_text(text_of(7040, "protect", other_key30), "the request")->warnings, IsEmpty());
 }
 
-TEST(SharedKeys, are_those_after_a_reload_and_named_by_the_new_files_lines) {
+TEST(SharedKeys, AreThoseAfterAReloadAndNamedByTheNewFilesLines) {
   SrtpTrial trial(section(7000) + section(7001, "protect", other_key30));
   MediaStreams& streams = streams_of(trial);
   const auto reload = [&](const std::string& text) { trial.element().reload(*srtp_of(text))->commit(); };

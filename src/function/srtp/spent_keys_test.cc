@@ -18,7 +18,7 @@ MediaStreamSettings one(const std::string& text) {
   return read_stream_text(text, "a test", 1514)->front();
 }
 
-TEST(SpentKeys, are_known_by_5_tuple_and_key) {
+TEST(SpentKeys, AreKnownBy5TupleAndKey) {
   SpentKeys keys = *SpentKeys::make();
   keys.spend(one(text_of(7000)));
   EXPECT_TRUE(keys.has(one(text_of(7000) + "max_ssrcs = 5\nrate = 9\n")));
@@ -30,7 +30,7 @@ TEST(SpentKeys, are_known_by_5_tuple_and_key) {
   EXPECT_EQ(keys.size(), 1U);
 }
 
-TEST(SpentKeys, of_each_master_key_and_of_every_suite) {
+TEST(SpentKeys, OfEachMasterKeyAndOfEverySuite) {
   SpentKeys keys = *SpentKeys::make();
   const auto text = [](const std::string& crypto) {
     std::string all = text_of(7000);
@@ -44,7 +44,7 @@ TEST(SpentKeys, of_each_master_key_and_of_every_suite) {
   EXPECT_TRUE(keys.has(one(text("1 AEAD_AES_128_GCM inline:" + gcm_key))));
 }
 
-TEST(SpentKeys, that_were_left_longest_ago_are_forgotten_first) {
+TEST(SpentKeys, ThatWereLeftLongestAgoAreForgottenFirst) {
   SpentKeys keys = *SpentKeys::make(2);
   for (const unsigned port : {7000U, 7001U, 7000U, 7002U}) keys.spend(one(text_of(port)));
   EXPECT_EQ(keys.size(), 2U);
@@ -56,7 +56,7 @@ TEST(SpentKeys, that_were_left_longest_ago_are_forgotten_first) {
 const std::string warning_of_7000 =
     "the SRTP stream 10.0.0.1:5004 -> 10.0.0.2:7000 protects with a key that it has had";
 
-TEST(Streams, that_come_back_to_their_key_over_the_api_are_told_of) {
+TEST(Streams, ThatComeBackToTheirKeyOverTheApiAreToldOf) {
   SrtpTrial trial("");
   MediaStreams& streams = streams_of(trial);
   ASSERT_TRUE(streams.add_text(text_of(7000), "the request"));
@@ -74,7 +74,7 @@ TEST(Streams, that_come_back_to_their_key_over_the_api_are_told_of) {
   EXPECT_EQ(trial.figure("srtp_keys_again"), 1U);
 }
 
-TEST(Streams, that_come_back_to_their_key_by_reloads_are_told_of) {
+TEST(Streams, ThatComeBackToTheirKeyByReloadsAreToldOf) {
   SrtpTrial trial(stream_text("protect"));
   MediaStreams& streams = streams_of(trial);
   EXPECT_THAT(streams.take_warnings(), ElementsAre(HasSubstr("1 SRTP stream of the file protect")));
@@ -89,7 +89,7 @@ TEST(Streams, that_come_back_to_their_key_by_reloads_are_told_of) {
   EXPECT_EQ(trial.figure("srtp_keys_again"), 2U);
 }
 
-TEST(Streams, only_those_that_protect_are_told_of_at_the_start) {
+TEST(Streams, OnlyThoseThatProtectAreToldOfAtTheStart) {
   SrtpTrial opens(stream_text("unprotect"));
   EXPECT_THAT(streams_of(opens).take_warnings(), IsEmpty());
   SrtpTrial trial(stream_text("protect", "rtcp_source_port = 9\nrtcp_destination_port = 10") + "[[srtp.stream]]\n" +
@@ -97,7 +97,7 @@ TEST(Streams, only_those_that_protect_are_told_of_at_the_start) {
   EXPECT_THAT(streams_of(trial).take_warnings(), ElementsAre(HasSubstr("2 SRTP streams of the file protect")));
 }
 
-TEST(Streams, that_wait_for_the_log_are_few) {
+TEST(Streams, ThatWaitForTheLogAreFew) {
   SrtpTrial trial("[srtp]\nmax_keys = 256\n");
   MediaStreams& streams = streams_of(trial);
   for (int twice = 0; twice < 2; ++twice) {

@@ -24,7 +24,7 @@ class SrtpChain : public testing::TestWithParam<std::string> {
   }
 };
 
-TEST_P(SrtpChain, before_a_bridge) {
+TEST_P(SrtpChain, BeforeABridge) {
   AclTrial trial(GetParam());
   const Bytes other = udp_frame(rtp(1, 30), false, 7, 8).build();
   std::vector<Bytes> clear;
@@ -43,7 +43,7 @@ TEST_P(SrtpChain, before_a_bridge) {
 }
 
 // The acl's answer and the jobs are of one stream, and what the acl drops is nobody's packet.
-TEST_P(SrtpChain, behind_an_acl) {
+TEST_P(SrtpChain, BehindAnAcl) {
   AclTrial trial(GetParam());
   std::vector<Bytes> frames;
   for (std::uint16_t i = 0; i < 100; ++i) {
@@ -102,7 +102,7 @@ std::uint64_t lost_in_the_middle() {
 }
 
 // Whether the device has a batch at that moment is chance.
-TEST(SrtpOnGpu, fails_in_the_middle) {
+TEST(SrtpOnGpu, FailsInTheMiddle) {
   if (const std::string why = test::why_no_gpu(); !why.empty()) GTEST_SKIP() << why;
   std::uint64_t lost = 0;
   for (int time = 0; time < 20 && lost == 0 && !HasFailure(); ++time) lost = lost_in_the_middle();

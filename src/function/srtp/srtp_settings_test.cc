@@ -8,7 +8,7 @@
 namespace sluice::function {
 namespace {
 
-TEST(SrtpSettings, mistakes_name_the_line_and_show_no_key) {
+TEST(SrtpSettings, MistakesNameTheLineAndShowNoKey) {
   const std::string crypto = "crypto = \"1 AES_CM_128_HMAC_SHA1_80 inline:" + key30 + "\"";
   const auto with = [&](const std::string& from, const std::string& to) {
     std::string text = stream_text("protect");
@@ -78,7 +78,7 @@ TEST(SrtpSettings, mistakes_name_the_line_and_show_no_key) {
   }
 }
 
-TEST(SrtpSettings, a_crypto_line_is_taken_as_it_is_copied_or_refused_by_its_reason) {
+TEST(SrtpSettings, ACryptoLineIsTakenAsItIsCopiedOrRefusedByItsReason) {
   const std::string suite = "AES_CM_128_HMAC_SHA1_80", inline_key = "inline:" + key30 + "|2^31|1:4",
                     value = "1 " + suite + " " + inline_key;
   const struct {
@@ -124,7 +124,7 @@ TEST(SrtpSettings, a_crypto_line_is_taken_as_it_is_copied_or_refused_by_its_reas
   }
 }
 
-TEST(SrtpSettings, of_the_api_are_the_keys_of_a_section_or_the_section) {
+TEST(SrtpSettings, OfTheApiAreTheKeysOfASectionOrTheSection) {
   const std::string section = stream_text("protect"), keys = section.substr(section.find('\n') + 1);
   for (const std::string& text : {section, keys, "# a comment\n" + section}) {
     const auto streams = read_stream_text(text, "the request", 1514);
@@ -160,7 +160,7 @@ TEST(SrtpSettings, of_the_api_are_the_keys_of_a_section_or_the_section) {
   }
 }
 
-TEST(SrtpSettings, media_may_go_to_many) {
+TEST(SrtpSettings, MediaMayGoToMany) {
   std::string text = stream_text("protect");
   text.replace(text.find("10.0.0.2"), 8, "239.1.2.3");
   std::vector<std::string> mistakes;
@@ -182,7 +182,7 @@ std::string many_streams(unsigned count) {
   return text;
 }
 
-TEST(SrtpSettings, one_of_many_streams_is_found_again) {
+TEST(SrtpSettings, OneOfManyStreamsIsFoundAgain) {
   std::string text = many_streams(3000);
   std::string again = stream_text("unprotect");
   again.replace(again.find("10.0.0.1"), 8, "10.1.0.7");
@@ -194,7 +194,7 @@ TEST(SrtpSettings, one_of_many_streams_is_found_again) {
 }
 
 // A file may have 100,000 of them: the last costs what the first does, and not a look at all before it.
-TEST(SrtpSettings, reading_eight_times_as_many_streams_takes_little_more_than_eight_times_as_long) {
+TEST(SrtpSettings, ReadingEightTimesAsManyStreamsTakesLittleMoreThanEightTimesAsLong) {
   const auto time_of = [](unsigned count) {
     auto least = std::chrono::steady_clock::duration::max();
     Diagnostics diagnostics;

@@ -64,14 +64,14 @@ void there_and_back(const Form& form) {
   EXPECT_EQ(unprotects.figure("srtp_protected_rtp"), 0U);
 }
 
-TEST_P(SrtpOn, there_and_back) {
+TEST_P(SrtpOn, ThereAndBack) {
   for (const Form& form : forms) there_and_back(form);
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, SrtpOn, testing::Values("cpu", "cuda:0"),
                          [](const auto& info) { return info.param.substr(0, info.param.find(':')); });
 
-TEST_P(SrtpOn, what_is_no_streams_passes_untouched) {
+TEST_P(SrtpOn, WhatIsNoStreamsPassesUntouched) {
   SrtpTrial trial(stream_text("protect"));
   std::vector<Bytes> frames = {
       udp_frame(rtp(1, 100), false, 5004, 6001).build(),
@@ -95,7 +95,7 @@ TEST_P(SrtpOn, what_is_no_streams_passes_untouched) {
   EXPECT_EQ(trial.figure("srtp_protected_rtp"), 0U);
 }
 
-TEST_P(SrtpOn, what_cannot_be_protected_is_dropped_by_name) {
+TEST_P(SrtpOn, WhatCannotBeProtectedIsDroppedByName) {
   SrtpTrial trial(stream_text("protect", "max_ssrcs = 2"));
   ASSERT_EQ(trial.one(udp_frame(rtp(100, 20)).build()).name(), "passes");
   ASSERT_EQ(trial.one(udp_frame(rtp(100, 20, 2)).build()).name(), "passes");
@@ -129,7 +129,7 @@ TEST_P(SrtpOn, what_cannot_be_protected_is_dropped_by_name) {
   EXPECT_EQ(trial.figure("srtp_protected_rtp"), 3U);
 }
 
-TEST_P(SrtpOn, ipv6_that_is_not_plain) {
+TEST_P(SrtpOn, Ipv6ThatIsNotPlain) {
   SrtpTrial trial(stream_text("protect", "", key30, "AES_CM_128_HMAC_SHA1_80", true));
   EXPECT_EQ(trial.one(udp_frame(rtp(1, 20), true).fragment(0, true).build()).name(), "srtp_not_plain");
   EXPECT_EQ(trial.one(udp_frame(rtp(1, 20), true).fragment(800, true).build()).name(), "srtp_not_plain");
@@ -138,7 +138,7 @@ TEST_P(SrtpOn, ipv6_that_is_not_plain) {
   EXPECT_EQ(trial.one(udp_frame(rtp(1, 20), true).build()).name(), "passes");
 }
 
-TEST_P(SrtpOn, ipv4_without_a_udp_checksum_stays_without) {
+TEST_P(SrtpOn, Ipv4WithoutAUdpChecksumStaysWithout) {
   SrtpTrial protects(stream_text("protect")), unprotects(stream_text("unprotect"));
   const Bytes clear = udp_frame(rtp(1, 33)).transport_checksum(0).build();
   const Judged sealed = protects.one(clear);
@@ -149,7 +149,7 @@ TEST_P(SrtpOn, ipv4_without_a_udp_checksum_stays_without) {
 
 // What a wrong checksum has, its sequence number perhaps, changes nothing for the packets around it, wherever those are
 // computed, and whether its sum, or the channel, finds it.
-TEST_P(SrtpOn, a_wrong_checksum_is_found_and_moves_nothing) {
+TEST_P(SrtpOn, AWrongChecksumIsFoundAndMovesNothing) {
   for (const Form& form : forms) {
     for (const bool on_core : {false, true}) {
       SCOPED_TRACE(form.suite + (on_core ? ", on the core" : ""));
@@ -192,7 +192,7 @@ TEST_P(SrtpOn, a_wrong_checksum_is_found_and_moves_nothing) {
 }
 
 // Behind the tag is what no job holds, and where that is at an odd place the words are others.
-TEST_P(SrtpOn, checksums_of_packets_with_an_mki) {
+TEST_P(SrtpOn, ChecksumsOfPacketsWithAnMki) {
   for (const Form& form : forms) {
     for (const std::string mki : {"|1:1", "|515:2", "|70000:3"}) {
       SCOPED_TRACE(form.suite + mki);
@@ -210,7 +210,7 @@ TEST_P(SrtpOn, checksums_of_packets_with_an_mki) {
   }
 }
 
-TEST_P(SrtpOn, ethernets_padding_goes) {
+TEST_P(SrtpOn, EthernetsPaddingGoes) {
   SrtpTrial protects(stream_text("protect")), unprotects(stream_text("unprotect"));
   const Bytes clear = udp_frame(rtp(1, 3)).build();
   Bytes padded = clear;
@@ -220,7 +220,7 @@ TEST_P(SrtpOn, ethernets_padding_goes) {
   EXPECT_EQ(unprotects.one(sealed.frame).frame, clear);
 }
 
-TEST_P(SrtpOn, what_is_falsified_never_passes) {
+TEST_P(SrtpOn, WhatIsFalsifiedNeverPasses) {
   SrtpTrial protects(stream_text("protect")), unprotects(stream_text("unprotect"));
   const Bytes sealed = protects.one(udp_frame(rtp(1, 30)).build()).frame;
   for (std::size_t at = 43; at < sealed.size(); ++at) {
@@ -236,7 +236,7 @@ TEST_P(SrtpOn, what_is_falsified_never_passes) {
   EXPECT_EQ(unprotects.figure("srtp_unprotected_rtp"), 1U);
 }
 
-TEST_P(SrtpOn, twice_in_one_batch_passes_once) {
+TEST_P(SrtpOn, TwiceInOneBatchPassesOnce) {
   SrtpTrial protects(stream_text("protect")), unprotects(stream_text("unprotect"));
   const Bytes sealed = protects.one(udp_frame(rtp(1, 30)).build()).frame;
   const std::vector<Judged> judged = unprotects.run({sealed, sealed, sealed});
@@ -245,7 +245,7 @@ TEST_P(SrtpOn, twice_in_one_batch_passes_once) {
   EXPECT_EQ(judged[2].name(), "srtp_replayed");
 }
 
-TEST_P(SrtpOn, mki_and_its_absence) {
+TEST_P(SrtpOn, MkiAndItsAbsence) {
   const std::string keys = key30 + "|1:4;inline:" + other_key30 + "|2:4";
   SrtpTrial protects(stream_text("protect", "", keys));
   SrtpTrial unprotects(stream_text("unprotect", "", keys));
@@ -256,7 +256,7 @@ TEST_P(SrtpOn, mki_and_its_absence) {
   EXPECT_EQ(unprotects.one(sealed.frame).frame, udp_frame(rtp(1, 30)).build());
 }
 
-TEST_P(SrtpOn, rollover_counter_that_was_signalled) {
+TEST_P(SrtpOn, RolloverCounterThatWasSignalled) {
   const std::string begins = "ssrc = 0x11223344\nroc = 7";
   SrtpTrial protects(stream_text("protect", begins));
   const Bytes sealed = protects.one(udp_frame(rtp(1, 30)).build()).frame;
@@ -264,7 +264,7 @@ TEST_P(SrtpOn, rollover_counter_that_was_signalled) {
   EXPECT_EQ(SrtpTrial(stream_text("unprotect", begins)).one(sealed).name(), "passes");
 }
 
-TEST_P(SrtpOn, rtcp_on_ports_of_its_own) {
+TEST_P(SrtpOn, RtcpOnPortsOfItsOwn) {
   const std::string ports = "rtcp_source_port = 5005\nrtcp_destination_port = 6001";
   SrtpTrial protects(stream_text("protect", ports));
   EXPECT_EQ(protects.figure("srtp_streams"), 2U);
@@ -278,7 +278,7 @@ TEST_P(SrtpOn, rtcp_on_ports_of_its_own) {
   EXPECT_EQ(protects.one(udp_frame(rtp(1, 30), false, 5005, 6001).build()).name(), "srtp_malformed");
 }
 
-TEST_P(SrtpOn, others_pass_if_they_may) {
+TEST_P(SrtpOn, OthersPassIfTheyMay) {
   SrtpTrial trial(stream_text("protect", "others = \"pass\""));
   const Bytes stun = udp_frame({0, 1, 0, 0}).build();
   EXPECT_EQ(trial.one(stun).name(), "passes");
@@ -286,7 +286,7 @@ TEST_P(SrtpOn, others_pass_if_they_may) {
   EXPECT_EQ(trial.figure("srtp_passed_others"), 2U);
 }
 
-TEST_P(SrtpOn, a_stream_is_one_lanes) {
+TEST_P(SrtpOn, AStreamIsOneLanes) {
   SrtpTrial trial(stream_text("protect"), 2);
   EXPECT_EQ(trial.one(udp_frame(rtp(1, 30)).build(), 1).name(), "passes");
   EXPECT_EQ(trial.one(udp_frame(rtp(2, 30)).build(), 0).name(), "srtp_other_lane");
@@ -294,7 +294,7 @@ TEST_P(SrtpOn, a_stream_is_one_lanes) {
 }
 
 // Who forges a first frame on another lane has not got the stream.
-TEST_P(SrtpOn, a_stream_to_unprotect_is_the_lanes_that_brings_the_first_authentic_frame) {
+TEST_P(SrtpOn, AStreamToUnprotectIsTheLanesThatBringsTheFirstAuthenticFrame) {
   for (const std::string begins : {"", "ssrc = 0x11223344\nroc = 7"}) {
     SrtpTrial protects(stream_text("protect", begins));
     SrtpTrial trial(stream_text("unprotect", begins), 3);
@@ -314,7 +314,7 @@ TEST_P(SrtpOn, a_stream_to_unprotect_is_the_lanes_that_brings_the_first_authenti
   }
 }
 
-TEST_P(SrtpOn, forged_frames_and_the_first_authentic_ones_in_one_batch) {
+TEST_P(SrtpOn, ForgedFramesAndTheFirstAuthenticOnesInOneBatch) {
   SrtpTrial protects(stream_text("protect")), trial(stream_text("unprotect"), 2);
   const auto sealed = protects.run({udp_frame(rtp(7, 30)).build(), udp_frame(rtp(8, 30)).build()});
   const Bytes forged = udp_frame(rtp(9, 40)).build();
@@ -325,7 +325,7 @@ TEST_P(SrtpOn, forged_frames_and_the_first_authentic_ones_in_one_batch) {
 }
 
 // Both lanes have begun before either knows: the first whose frame is judged has the stream.
-TEST_P(SrtpOn, two_lanes_with_a_first_frame_under_way) {
+TEST_P(SrtpOn, TwoLanesWithAFirstFrameUnderWay) {
   SrtpTrial protects(stream_text("protect"));
   SrtpTrial first(stream_text("unprotect"), 2);
   SrtpTrial second(first);
@@ -339,7 +339,7 @@ TEST_P(SrtpOn, two_lanes_with_a_first_frame_under_way) {
 }
 
 // What is clear nobody can authenticate; by which port it comes is known.
-TEST_P(SrtpOn, a_stream_with_an_ingress_comes_by_that_port_alone) {
+TEST_P(SrtpOn, AStreamWithAnIngressComesByThatPortAlone) {
   SrtpTrial trial(stream_text("protect", "ingress = \"lan\"\nrate = 1\nburst = 3028"), 3);
   for (std::uint16_t i = 0; i < 60; ++i) {
     ASSERT_EQ(trial.one(udp_frame(rtp(i, 30)).build(), 1).name(), "srtp_wrong_port") << "and takes nothing of its rate";
@@ -355,7 +355,7 @@ TEST_P(SrtpOn, a_stream_with_an_ingress_comes_by_that_port_alone) {
   EXPECT_EQ(opens.one(sealed, 1).name(), "srtp_other_lane");
 }
 
-TEST(Srtp, has_no_forwarders) {
+TEST(Srtp, HasNoForwarders) {
   const auto stage = srtp_of(stream_text("protect"));
   const auto prepared = stage->prepare({.lanes = 1, .forwarders = true});
   ASSERT_FALSE(prepared);
@@ -363,7 +363,7 @@ TEST(Srtp, has_no_forwarders) {
 }
 
 // What is asked of the type before there is an element.
-TEST(Srtp, its_type_says_what_the_element_does) {
+TEST(Srtp, ItsTypeSaysWhatTheElementDoes) {
   const engine::ElementType* const type = engine::find_element("srtp");
   ASSERT_NE(type, nullptr);
   EXPECT_TRUE(type->one_thread);
@@ -371,7 +371,7 @@ TEST(Srtp, its_type_says_what_the_element_does) {
 }
 
 // A lane derives these keys as they are needed: a stream of them is the lane's that brings any frame.
-TEST(Srtp, a_stream_with_a_derivation_rate_is_the_first_lanes) {
+TEST(Srtp, AStreamWithADerivationRateIsTheFirstLanes) {
   const std::string rate = key30 + " KDR=1";
   SrtpTrial protects(stream_text("protect", "", rate)), trial(stream_text("unprotect", "", rate), 2);
   EXPECT_EQ(trial.one(udp_frame(rtp(9, 30)).build(), 1).name(), "srtp_auth_failed");
@@ -380,7 +380,7 @@ TEST(Srtp, a_stream_with_a_derivation_rate_is_the_first_lanes) {
   EXPECT_EQ(trial.one(sealed, 1).name(), "passes");
 }
 
-TEST(Srtp, what_another_element_drops_leaves_nothing_in_flight) {
+TEST(Srtp, WhatAnotherElementDropsLeavesNothingInFlight) {
   SrtpTrial protects(stream_text("protect")), unprotects(stream_text("unprotect"));
   std::vector<Bytes> sealed;
   for (std::uint16_t i = 0; i < 4; ++i) sealed.push_back(protects.one(udp_frame(rtp(i, 30)).build()).frame);
@@ -389,7 +389,7 @@ TEST(Srtp, what_another_element_drops_leaves_nothing_in_flight) {
   EXPECT_EQ(unprotects.one(sealed[1]).name(), "passes") << "its index was not taken";
 }
 
-TEST(Srtp, what_only_the_kernel_could_forward) {
+TEST(Srtp, WhatOnlyTheKernelCouldForward) {
   SrtpTrial trial(stream_text("protect"));
   SrtpTrial passing(stream_text("protect", "others = \"pass\""));
   const Bytes other = udp_frame(Bytes(30, 0)).build();
@@ -412,7 +412,7 @@ void reload(SrtpTrial& trial, const std::string& text, const std::string& answer
   change->commit();
 }
 
-TEST_P(SrtpOn, reload_keeps_what_stays) {
+TEST_P(SrtpOn, ReloadKeepsWhatStays) {
   const std::string second =
       "[[srtp.stream]]\naction = \"protect\"\nsource = \"10.0.0.1\"\nsource_port = 7\n"
       "destination = \"10.0.0.2\"\ndestination_port = 8\n"
@@ -433,7 +433,7 @@ TEST_P(SrtpOn, reload_keeps_what_stays) {
   EXPECT_EQ(trial.figure("srtp_streams"), 1U);
 }
 
-TEST_P(SrtpOn, reload_that_has_no_room_changes_nothing) {
+TEST_P(SrtpOn, ReloadThatHasNoRoomChangesNothing) {
   SrtpTrial trial("[srtp]\nmax_keys = 2\n" + stream_text("protect"));
   const auto fresh = srtp_of("[srtp]\nmax_keys = 2\n" + stream_text("protect", "", other_key30));
   EXPECT_FALSE(trial.element().reload(*fresh)) << "both keys are there for a moment";
@@ -444,7 +444,7 @@ TEST_P(SrtpOn, reload_that_has_no_room_changes_nothing) {
 }
 
 // A bit a second: the burst alone passes. A frame of 30 bytes of payload is 84 bytes long.
-TEST(Srtp, what_exceeds_the_streams_rate_is_dropped) {
+TEST(Srtp, WhatExceedsTheStreamsRateIsDropped) {
   const std::string rate = "rate = 1\nburst = 3028";
   for (const std::string& text : {stream_text("protect", rate), stream_text("protect", "rate = 1")}) {
     SrtpTrial trial(text);
@@ -464,7 +464,7 @@ TEST(Srtp, what_exceeds_the_streams_rate_is_dropped) {
   }
 }
 
-TEST(Srtp, reload_changes_the_rate_and_nothing_else) {
+TEST(Srtp, ReloadChangesTheRateAndNothingElse) {
   SrtpTrial trial(stream_text("protect", "rate = 1\nburst = 3028"));
   std::vector<Bytes> frames;
   for (std::uint16_t i = 0; i < 40; ++i) frames.push_back(udp_frame(rtp(i, 30)).build());
@@ -485,7 +485,7 @@ TEST(Srtp, reload_changes_the_rate_and_nothing_else) {
 }
 
 // The table has room for the keys, but the GPU has not got them yet.
-TEST(SrtpOnGpu, a_stream_that_has_just_come_is_computed_by_the_core) {
+TEST(SrtpOnGpu, AStreamThatHasJustComeIsComputedByTheCore) {
   GpuForTest gpu;
   if (!gpu) GTEST_SKIP() << gpu.why;
   const std::string second = stream_text("protect", "", other_key30, "AES_CM_128_HMAC_SHA1_80", true);
@@ -514,7 +514,7 @@ TEST(SrtpOnGpu, a_stream_that_has_just_come_is_computed_by_the_core) {
   EXPECT_EQ(trial.figure("srtp_protected_rtp"), 9U);
 }
 
-TEST(SrtpOnGpu, keys_derived_on_the_way_and_short_buffers_are_the_cores) {
+TEST(SrtpOnGpu, KeysDerivedOnTheWayAndShortBuffersAreTheCores) {
   GpuForTest gpu;
   if (!gpu) GTEST_SKIP() << gpu.why;
   const std::string rate = key30 + " KDR=1";  // anew for every second packet
@@ -532,7 +532,7 @@ TEST(SrtpOnGpu, keys_derived_on_the_way_and_short_buffers_are_the_cores) {
   EXPECT_EQ(opens.one(sealed.frame).frame, clear[0]);
 }
 
-TEST_P(SrtpOn, what_a_failing_device_had_begun_is_dropped_and_the_rest_goes_on) {
+TEST_P(SrtpOn, WhatAFailingDeviceHadBegunIsDroppedAndTheRestGoesOn) {
   SrtpTrial protects(stream_text("protect")), unprotects(stream_text("unprotect"));
   std::vector<Bytes> sealed;
   for (std::uint16_t i = 0; i < 4; ++i) sealed.push_back(protects.one(udp_frame(rtp(i, 30)).build()).frame);
@@ -549,7 +549,7 @@ TEST_P(SrtpOn, what_a_failing_device_had_begun_is_dropped_and_the_rest_goes_on) 
   EXPECT_EQ(protects.one(clear).name(), "srtp_replayed");
 }
 
-TEST(Srtp, what_is_lost_leaves_nothing_in_flight) {
+TEST(Srtp, WhatIsLostLeavesNothingInFlight) {
   SrtpTrial protects(stream_text("protect")), unprotects(stream_text("unprotect"));
   std::vector<Bytes> sealed;
   for (std::uint16_t i = 0; i < 2; ++i) sealed.push_back(protects.one(udp_frame(rtp(i, 30)).build()).frame);

@@ -27,7 +27,7 @@ Bytes rtcp_to(unsigned port) {
   return udp_frame(rtcp(), false, 5004, static_cast<std::uint16_t>(port)).build();
 }
 
-TEST(StreamRows, count_what_leaves_by_protocol_and_in_bytes_as_it_leaves) {
+TEST(StreamRows, CountWhatLeavesByProtocolAndInBytesAsItLeaves) {
   SrtpTrial protects("[[srtp.stream]]\n" + text_of(7000));
   SrtpTrial opens("[[srtp.stream]]\n" + text_of(7000, "unprotect"));
   const MediaStreamRow none = row_to(protects, 7000);
@@ -52,7 +52,7 @@ TEST(StreamRows, count_what_leaves_by_protocol_and_in_bytes_as_it_leaves) {
   }
 }
 
-TEST(StreamRows, count_drops_by_name) {
+TEST(StreamRows, CountDropsByName) {
   SrtpTrial protects("[[srtp.stream]]\n" + text_of(7000));
   SrtpTrial trial("[[srtp.stream]]\n" + text_of(7000, "unprotect"), 2);
   const auto sealed = [&](std::uint16_t sequence) { return protects.one(frame_to(7000, sequence)).frame; };
@@ -76,7 +76,7 @@ TEST(StreamRows, count_drops_by_name) {
   expect_drops(row, {2, 1, 1, 0, 0, 1, 0, 3});  // of a later fragment nobody knows whose it is
 }
 
-TEST(StreamRows, count_what_was_policed_what_came_by_another_port_and_what_has_ended) {
+TEST(StreamRows, CountWhatWasPolicedWhatCameByAnotherPortAndWhatHasEnded) {
   SrtpTrial trial("[[srtp.stream]]\n" + text_of(7000) + "rate = 1\nburst = 3028\n[[srtp.stream]]\n" + text_of(7001) +
                       "ingress = \"wan\"\nothers = \"pass\"\n",
                   2);
@@ -98,13 +98,13 @@ TEST(StreamRows, count_what_was_policed_what_came_by_another_port_and_what_has_e
 }
 
 // Who fails to do it drops them.
-TEST(StreamRows, count_what_a_lost_device_had) {
+TEST(StreamRows, CountWhatALostDeviceHad) {
   SrtpTrial trial("[[srtp.stream]]\n" + text_of(7000));
   EXPECT_EQ(trial.one(frame_to(7000, 1), {.lost = true}).name(), "device_lost");
   expect_drops(row_to(trial, 7000), {0, 0, 0, 0, 0, 0, 0, 1});
 }
 
-TEST(StreamRows, clear_rtcp_has_passed) {
+TEST(StreamRows, ClearRtcpHasPassed) {
   SrtpTrial trial("");
   auto passes = settings_of(7001, Keyless::passes_rtcp);
   passes[0].carries = Carries::rtcp;
@@ -116,7 +116,7 @@ TEST(StreamRows, clear_rtcp_has_passed) {
   EXPECT_TRUE(row.age);
 }
 
-TEST(StreamRows, are_found_by_an_address_at_either_end) {
+TEST(StreamRows, AreFoundByAnAddressAtEitherEnd) {
   SrtpTrial trial(stream_text("protect") + stream_text("protect", "", key30, "AES_CM_128_HMAC_SHA1_80", true));
   auto explicit_ones = settings_of(7000);
   explicit_ones[0].leaves = media_key(packet::IpAddress::v4(0x0a000009), 1, packet::IpAddress::v4(0x0a000008), 2);

@@ -8,7 +8,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-TEST(Streams, what_ended_is_guarded_until_nothing_comes) {
+TEST(Streams, WhatEndedIsGuardedUntilNothingComes) {
   SrtpTrial trial("");
   MediaStreams& streams = streams_of(trial);
   auto rtp_alone = settings_of(7000);
@@ -39,7 +39,7 @@ TEST(Streams, what_ended_is_guarded_until_nothing_comes) {
 }
 
 // RTCP comes seldom: its guard waits for more than its interval.
-TEST(Streams, what_carried_rtcp_is_guarded_for_longer) {
+TEST(Streams, WhatCarriedRtcpIsGuardedForLonger) {
   using std::chrono::seconds;
   const std::pair<Carries, seconds> cases[] = {
       {Carries::rtp, seconds(5)}, {Carries::rtcp, seconds(30)}, {Carries::both, seconds(30)}};
@@ -59,7 +59,7 @@ TEST(Streams, what_carried_rtcp_is_guarded_for_longer) {
 }
 
 // What comes protected, or was not even to be, is no secret.
-TEST(Streams, only_what_comes_in_clear_is_guarded) {
+TEST(Streams, OnlyWhatComesInClearIsGuarded) {
   SrtpTrial trial("");
   MediaStreams& streams = streams_of(trial);
   auto all = settings_of(7000);
@@ -78,7 +78,7 @@ TEST(Streams, only_what_comes_in_clear_is_guarded) {
 }
 
 // A server that goes on by another port of the gateway is kept out, too, and noted.
-TEST(Streams, guards_are_no_lanes) {
+TEST(Streams, GuardsAreNoLanes) {
   SrtpTrial trial("", 2);
   MediaStreams& streams = streams_of(trial);
   ASSERT_TRUE(streams.add(settings_of(7000)));
@@ -103,7 +103,7 @@ void come_and_end(MediaStreams& streams, const std::vector<MediaStreamSettings>&
 }
 
 // Room for 128 5-tuples, and for 8 guards of one client.
-TEST(Streams, a_live_stream_takes_the_place_of_the_oldest_guard) {
+TEST(Streams, ALiveStreamTakesThePlaceOfTheOldestGuard) {
   SrtpTrial trial("[srtp]\nmax_keys = 64\n");
   MediaStreams& streams = streams_of(trial);
   for (unsigned i = 0; i < 128; ++i)
@@ -124,7 +124,7 @@ TEST(Streams, a_live_stream_takes_the_place_of_the_oldest_guard) {
   EXPECT_TRUE(names.contains("10.0.0.1:5004 -> 10.0.0.2:7001"));
 }
 
-TEST(Streams, a_client_has_its_share_of_guards_and_no_more) {
+TEST(Streams, AClientHasItsShareOfGuardsAndNoMore) {
   SrtpTrial trial("[srtp]\nmax_keys = 64\n");
   MediaStreams& streams = streams_of(trial);
   come_and_end(streams, medium_of("10.0.0.9", 6000));

@@ -68,7 +68,7 @@ struct Kind {
 };
 const Kind kinds[] = {{"protect", false}, {"protect", true}, {"unprotect", false}, {"unprotect", true}};
 
-TEST(StreamIndexes, are_kept_whatever_packets_may_come_by) {
+TEST(StreamIndexes, AreKeptWhateverPacketsMayComeBy) {
   for (const auto& [action, of_file] : kinds) {
     SCOPED_TRACE(action + (of_file ? " of the file" : " of the API"));
     Trial trial(action, of_file, "ingress = \"lan\"\n");
@@ -94,7 +94,7 @@ TEST(StreamIndexes, are_kept_whatever_packets_may_come_by) {
 }
 
 // Two lanes would have it at once.
-TEST(StreamIndexes, are_no_other_lanes_before_the_last_batch_has_gone) {
+TEST(StreamIndexes, AreNoOtherLanesBeforeTheLastBatchHasGone) {
   Trial trial("protect", false, "");
   ASSERT_EQ(trial.one(1), "passes");
   SrtpTrial under_way(trial.stage);
@@ -109,7 +109,7 @@ TEST(StreamIndexes, are_no_other_lanes_before_the_last_batch_has_gone) {
 }
 
 // The port that was right in between may have batches under way.
-TEST(StreamIndexes, stay_with_their_lane_if_its_port_is_right_again) {
+TEST(StreamIndexes, StayWithTheirLaneIfItsPortIsRightAgain) {
   Trial trial("protect", false, "");
   ASSERT_EQ(trial.one(1), "passes");
   SrtpTrial under_way(trial.stage);
@@ -123,7 +123,7 @@ TEST(StreamIndexes, stay_with_their_lane_if_its_port_is_right_again) {
   EXPECT_EQ(trial.one(5, wan), "srtp_wrong_port");
 }
 
-TEST(StreamIndexes, begin_anew_under_no_key_that_they_had) {
+TEST(StreamIndexes, BeginAnewUnderNoKeyThatTheyHad) {
   const std::string suite = "AES_CM_128_HMAC_SHA1_80 inline:", same = suite + key30, other = suite + other_key30;
   for (const auto& [action, of_file] : kinds) {
     SCOPED_TRACE(action + (of_file ? " of the file" : " of the API"));
@@ -158,7 +158,7 @@ TEST(StreamIndexes, begin_anew_under_no_key_that_they_had) {
 
 // Lanes may have come by the port that was right in between, as long as they are in batches from before the last
 // change.
-TEST(StreamIndexes, of_several_changes_of_the_port_the_last_one_takes_the_stream_from_its_lane) {
+TEST(StreamIndexes, OfSeveralChangesOfThePortTheLastOneTakesTheStreamFromItsLane) {
   auto keys = crypto::KeyTable::make(16, false);
   ASSERT_TRUE(keys);
   auto stream = MediaStream::make(settings_of(7000).front(), *keys);

@@ -19,7 +19,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 // A batch that has found a stream finishes with it, though it has been removed meanwhile and its place given away.
-TEST(Streams, live_as_long_as_a_batch_that_found_them) {
+TEST(Streams, LiveAsLongAsABatchThatFoundThem) {
   auto keys = crypto::KeyTable::make(4, false);
   Streams::Current current(2);
   const engine::PortTable ports;
@@ -47,7 +47,7 @@ TEST(Streams, live_as_long_as_a_batch_that_found_them) {
 }
 
 // What another part of the chain has refused ends on the thread of the reload, and RTSP's threads do not wait for it.
-TEST(Streams, a_reload_that_comes_to_nothing_gives_its_keys_back_beside_others) {
+TEST(Streams, AReloadThatComesToNothingGivesItsKeysBackBesideOthers) {
   constexpr unsigned rounds = 3'000;
   auto keys = crypto::KeyTable::make(16, false);
   Streams::Current current(1);
@@ -80,7 +80,7 @@ TEST(Streams, a_reload_that_comes_to_nothing_gives_its_keys_back_beside_others) 
 }
 
 // A batch that was begun before the slots were made anew does not see what is put into the new ones.
-TEST(Streams, that_are_added_are_seen_by_every_batch_before_the_answer) {
+TEST(Streams, ThatAreAddedAreSeenByEveryBatchBeforeTheAnswer) {
   auto keys = crypto::KeyTable::make(4, false);
   Streams::Current current(3);
   const engine::PortTable ports;
@@ -109,7 +109,7 @@ TEST(Streams, that_are_added_are_seen_by_every_batch_before_the_answer) {
 }
 
 // Where RTCP has ports of its own, RTP there is no RTCP in clear.
-TEST(Streams, without_a_key_know_rtcp_by_its_type) {
+TEST(Streams, WithoutAKeyKnowRtcpByItsType) {
   SrtpTrial trial("");
   MediaStreams& streams = streams_of(trial);
   const struct {
@@ -131,7 +131,7 @@ TEST(Streams, without_a_key_know_rtcp_by_its_type) {
 }
 
 // The tables have what session keys need, and nothing else has any of it.
-TEST(Streams, keep_no_master_key) {
+TEST(Streams, KeepNoMasterKey) {
   auto keys = crypto::KeyTable::make(8, false);
   Streams::Current current(1);
   const engine::PortTable ports;
@@ -175,7 +175,7 @@ std::size_t copies_in_heap(const std::string& key) {
   return found;
 }
 
-TEST(Streams, of_the_file_leave_no_master_key_in_memory) {
+TEST(Streams, OfTheFileLeaveNoMasterKeyInMemory) {
   SrtpTrial trial(stream_text("protect") + "[[srtp.stream]]\n" + text_of(7000, "unprotect"));
   ASSERT_EQ(trial.one(frame_to(6000, 1)).name(), "passes");
   EXPECT_EQ(copies_in_heap(key30), 0U);
@@ -184,7 +184,7 @@ TEST(Streams, of_the_file_leave_no_master_key_in_memory) {
 }
 #endif
 
-TEST(Streams, lanes_read_while_streams_come_and_go) {
+TEST(Streams, LanesReadWhileStreamsComeAndGo) {
   auto keys = crypto::KeyTable::make(64, false);
   constexpr unsigned readers = 2;
   Streams::Current current(readers);

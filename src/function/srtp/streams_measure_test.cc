@@ -57,7 +57,7 @@ class MeasuredStreams : public testing::Test {
 };
 
 // What a lane that is in the midst of a batch may still ask is there, and then goes: not with the stream.
-TEST_F(MeasuredStreams, leave_no_bucket_behind_when_their_rate_changes) {
+TEST_F(MeasuredStreams, LeaveNoBucketBehindWhenTheirRateChanges) {
   add(7000);
   std::weak_ptr<MeasuredRate> first = stream(7000).measured();
   MediaStream* const found = current_.pin(0)->find(key_of(7000));
@@ -74,7 +74,7 @@ TEST_F(MeasuredStreams, leave_no_bucket_behind_when_their_rate_changes) {
   EXPECT_NE(stream(7000).measured(), nullptr);
 }
 
-TEST_F(MeasuredStreams, give_back_what_they_do_not_bring) {
+TEST_F(MeasuredStreams, GiveBackWhatTheyDoNotBring) {
   admit(rate + 1000);
   add(7000);
   EXPECT_FALSE(streams_.add_text(text_of(7010) + "rate = 1001\n", "the request"));
@@ -112,7 +112,7 @@ TEST_F(MeasuredStreams, give_back_what_they_do_not_bring) {
 }
 
 // A reload has looked at the table, and then the API adds what the file is about to.
-TEST_F(MeasuredStreams, of_the_api_give_way_to_the_files_and_give_back_what_they_hold) {
+TEST_F(MeasuredStreams, OfTheApiGiveWayToTheFilesAndGiveBackWhatTheyHold) {
   admit(2 * rate);
   const auto replacement = streams_.prepare(*read_stream_text(text_of(7000), "a file", 1514));
   ASSERT_TRUE(replacement);
@@ -123,7 +123,7 @@ TEST_F(MeasuredStreams, of_the_api_give_way_to_the_files_and_give_back_what_they
   EXPECT_EQ(admission_->state().streams, 0U);
 }
 
-TEST_F(MeasuredStreams, have_their_rate_where_nothing_is_admitted) {
+TEST_F(MeasuredStreams, HaveTheirRateWhereNothingIsAdmitted) {
   add(7000);
   send(7000, 100);
   streams_.measure();
@@ -137,14 +137,14 @@ TEST_F(MeasuredStreams, have_their_rate_where_nothing_is_admitted) {
 }
 
 // A packet that would pass at no rate raises none.
-TEST_F(MeasuredStreams, do_not_measure_what_is_too_large) {
+TEST_F(MeasuredStreams, DoNotMeasureWhatIsTooLarge) {
   add(7000, measured + "packet_bytes = 999\n");
   EXPECT_EQ(send(7000, 900), 0U);
   streams_.measure();
   EXPECT_EQ(streams_.measuring(), 1U);
 }
 
-TEST_F(MeasuredStreams, take_their_rtcp_with_them) {
+TEST_F(MeasuredStreams, TakeTheirRtcpWithThem) {
   admit(2 * rate);
   add(7000, measured + own_rtcp);
   EXPECT_EQ(beta(), rate + rate / 20);
@@ -166,7 +166,7 @@ TEST_F(MeasuredStreams, take_their_rtcp_with_them) {
 }
 
 // The same 5-tuple with another key, margin or burst goes on; another rate is another stream's.
-TEST_F(MeasuredStreams, that_are_replaced_keep_what_was_measured_with_their_rate) {
+TEST_F(MeasuredStreams, ThatAreReplacedKeepWhatWasMeasuredWithTheirRate) {
   admit(2 * rate);
   add(7000);
   send(7000, 100);
@@ -202,7 +202,7 @@ TEST_F(MeasuredStreams, that_are_replaced_keep_what_was_measured_with_their_rate
 }
 
 // What the file's streams hold is admitted by who reads it, and a reload compares what is written.
-TEST_F(MeasuredStreams, of_the_file_keep_what_was_measured_through_reloads) {
+TEST_F(MeasuredStreams, OfTheFileKeepWhatWasMeasuredThroughReloads) {
   const auto file = [&](const std::string& more) {
     auto streams = *read_stream_text(text_of(7000) + own_rtcp + more, "a file", 1514);
     return streams;
@@ -254,7 +254,7 @@ TEST_F(MeasuredStreams, of_the_file_keep_what_was_measured_through_reloads) {
   EXPECT_EQ(beta(), 0U);
 }
 
-TEST_F(MeasuredStreams, are_measured_while_lanes_send) {
+TEST_F(MeasuredStreams, AreMeasuredWhileLanesSend) {
   admit(4 * rate);
   add(7000);
   add(7010);
@@ -279,7 +279,7 @@ TEST_F(MeasuredStreams, are_measured_while_lanes_send) {
   EXPECT_LE(beta(), 2 * rate);
 }
 
-TEST(MeasuredStreamList, says_what_they_hold) {
+TEST(MeasuredStreamList, SaysWhatTheyHold) {
   SrtpTrial trial("[srtp]\nmax_keys = 16\n");
   MediaStreams& streams = streams_of(trial);
   ASSERT_TRUE(streams.add_text(text_of(7000) + measured, "the request"));

@@ -14,7 +14,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-TEST(MediaStreamSlots, find_what_a_set_has) {
+TEST(MediaStreamSlots, FindWhatASetHas) {
   constexpr unsigned room = 64;
   auto keys = crypto::KeyTable::make(2, false);
   std::vector<std::shared_ptr<MediaStream>> all;
@@ -53,7 +53,7 @@ TEST(MediaStreamSlots, find_what_a_set_has) {
 }
 
 // The router would leave their frames to the host before the element is asked.
-TEST(Streams, to_many_hosts_stand_before_no_router) {
+TEST(Streams, ToManyHostsStandBeforeNoRouter) {
   for (const bool routed : {true, false}) {
     std::vector<std::unique_ptr<engine::Element>> elements;
     elements.push_back(srtp_of("[srtp]\n"));
@@ -75,7 +75,7 @@ TEST(Streams, to_many_hosts_stand_before_no_router) {
   }
 }
 
-TEST(Streams, that_have_no_room_name_the_setting_that_gives_more) {
+TEST(Streams, ThatHaveNoRoomNameTheSettingThatGivesMore) {
   SrtpTrial trial("[srtp]\nmax_keys = 2\n");
   MediaStreams& streams = streams_of(trial);
   ASSERT_TRUE(streams.add(settings_of(7000)));
@@ -89,7 +89,7 @@ TEST(Streams, that_have_no_room_name_the_setting_that_gives_more) {
   }
 }
 
-TEST(Streams, come_and_go_while_the_stage_runs) {
+TEST(Streams, ComeAndGoWhileTheStageRuns) {
   SrtpTrial trial(stream_text("protect"));  // to port 6000
   MediaStreams& streams = streams_of(trial);
   const Bytes clear = frame_to(7000, 1);
@@ -106,7 +106,7 @@ TEST(Streams, come_and_go_while_the_stage_runs) {
 }
 
 // A stream that says nothing may have all that fits with a tag of 10 bytes.
-TEST(Streams, of_the_api_may_have_no_larger_packets_than_were_measured) {
+TEST(Streams, OfTheApiMayHaveNoLargerPacketsThanWereMeasured) {
   engine::StreamAdmission admission({.rate = 1'000'000, .bound = std::chrono::milliseconds(1), .largest_packet = 200});
   SrtpTrial trial(stream_text("protect"));
   MediaStreams& streams = streams_of(trial);
@@ -125,7 +125,7 @@ TEST(Streams, of_the_api_may_have_no_larger_packets_than_were_measured) {
 
 // Of the API's streams each 5-tuple, as it is policed; the file's are admitted by who reads it, and RTSP's by its
 // proxy.
-TEST(Streams, of_the_api_are_admitted) {
+TEST(Streams, OfTheApiAreAdmitted) {
   using std::chrono::milliseconds;
   engine::StreamAdmission admission({.rate = 2'100, .bound = milliseconds(1), .largest_packet = 1504});
   SrtpTrial trial("[srtp]\nmax_keys = 16\n" + stream_text("protect"));
@@ -172,7 +172,7 @@ TEST(Streams, of_the_api_are_admitted) {
   EXPECT_EQ(admission.state().rate, 2'100U);
 }
 
-TEST(Streams, of_the_api_may_have_a_rate) {
+TEST(Streams, OfTheApiMayHaveARate) {
   SrtpTrial trial("[srtp]\nmax_keys = 16\n");
   MediaStreams& streams = streams_of(trial);
   EXPECT_FALSE(streams.add_text(text_of(7000) + "rate = 1\nburst = 3027\n", "the request"));
@@ -186,7 +186,7 @@ TEST(Streams, of_the_api_may_have_a_rate) {
   EXPECT_EQ(passed, 2 * 1514U / frame_to(7000, 0).size());
 }
 
-TEST(Streams, of_the_api_may_have_a_port_that_they_come_by) {
+TEST(Streams, OfTheApiMayHaveAPortThatTheyComeBy) {
   SrtpTrial trial("[srtp]\nmax_keys = 16\n", 2);
   MediaStreams& streams = streams_of(trial);
   EXPECT_EQ(streams.add_text(text_of(7000) + "ingress = \"lam\"\n", "the request").error().message,
@@ -199,7 +199,7 @@ TEST(Streams, of_the_api_may_have_a_port_that_they_come_by) {
 }
 
 // A quote that was forgotten puts the key elsewhere.
-TEST(StreamSettings, no_mistake_shows_a_key_wherever_it_is) {
+TEST(StreamSettings, NoMistakeShowsAKeyWhereverItIs) {
   const std::string ends = "source_port = 5004\ndestination = \"10.0.0.2\"\ndestination_port = 6000\n";
   const std::string crypto = "crypto = \"1 AES_CM_128_HMAC_SHA1_80 inline:" + key30 + "\"\n";
   const std::string line = "action = \"protect\"\n" + crypto;
@@ -220,7 +220,7 @@ TEST(StreamSettings, no_mistake_shows_a_key_wherever_it_is) {
   }
 }
 
-TEST(StreamSettings, rtcp_on_ports_of_its_own_has_a_part_of_the_rate) {
+TEST(StreamSettings, RtcpOnPortsOfItsOwnHasAPartOfTheRate) {
   const std::string rtcp = "rtcp_source_port = 5005\nrtcp_destination_port = 7001\n";
   const auto both = read_stream_text(text_of(7000) + rtcp + "rate = 8_000_000\n", "a test", 1514);
   ASSERT_TRUE(both) << both.error().message;
@@ -232,7 +232,7 @@ TEST(StreamSettings, rtcp_on_ports_of_its_own_has_a_part_of_the_rate) {
   EXPECT_FALSE(read_stream_text(text_of(7000), "a test", 1514)->front().rate);
 }
 
-TEST(Streams, all_or_none_and_each_once) {
+TEST(Streams, AllOrNoneAndEachOnce) {
   SrtpTrial trial("[srtp]\nmax_keys = 6\n" + stream_text("protect"));  // two keys
   MediaStreams& streams = streams_of(trial);
   EXPECT_EQ(streams.add(settings_of(6000)).error().message,
@@ -248,7 +248,7 @@ TEST(Streams, all_or_none_and_each_once) {
   EXPECT_EQ(trial.figure("srtp_streams"), 3U);
 }
 
-TEST(Streams, only_who_added_takes_away) {
+TEST(Streams, OnlyWhoAddedTakesAway) {
   SrtpTrial trial(stream_text("protect"));
   MediaStreams& streams = streams_of(trial);
   ASSERT_TRUE(streams.add(settings_of(7000)));
@@ -280,7 +280,7 @@ TEST(Streams, only_who_added_takes_away) {
 const std::string ends_of_7000 =
     "source = \"10.0.0.1\"\nsource_port = 5004\ndestination = \"10.0.0.2\"\ndestination_port = 7000\n";
 
-TEST(Streams, of_the_api_are_replaced_in_one_step) {
+TEST(Streams, OfTheApiAreReplacedInOneStep) {
   SrtpTrial trial("[srtp]\nmax_keys = 8\n" + stream_text("protect"));
   MediaStreams& streams = streams_of(trial);
   EXPECT_EQ(streams.replace_text(text_of(7000), "the request")->done,
@@ -314,7 +314,7 @@ TEST(Streams, of_the_api_are_replaced_in_one_step) {
   EXPECT_FALSE(streams.replace_text(ends_of_7000, "the request"));
 }
 
-TEST(Streams, that_cannot_be_replaced_stay) {
+TEST(Streams, ThatCannotBeReplacedStay) {
   SrtpTrial trial("[srtp]\nmax_keys = 2\n");
   MediaStreams& streams = streams_of(trial);
   ASSERT_TRUE(streams.add_text(text_of(7000), "the request"));
@@ -323,7 +323,7 @@ TEST(Streams, that_cannot_be_replaced_stay) {
   EXPECT_EQ(opens.one(trial.one(frame_to(7000, 1)).frame).frame, frame_to(7000, 1));
 }
 
-TEST(Streams, that_are_replaced_give_back_what_they_took) {
+TEST(Streams, ThatAreReplacedGiveBackWhatTheyTook) {
   using std::chrono::milliseconds;
   engine::StreamAdmission admission({.rate = 2'000, .bound = milliseconds(1), .largest_packet = 0});
   SrtpTrial trial("[srtp]\nmax_keys = 16\n");
@@ -350,7 +350,7 @@ TEST(Streams, that_are_replaced_give_back_what_they_took) {
   EXPECT_EQ(admission.state().streams, 0U);
 }
 
-TEST(Streams, of_the_api_and_the_file_are_guarded_until_they_are_released) {
+TEST(Streams, OfTheApiAndTheFileAreGuardedUntilTheyAreReleased) {
   SrtpTrial trial(stream_text("protect"));
   MediaStreams& streams = streams_of(trial);
   const auto expect = [&](unsigned port, const char* name) { EXPECT_EQ(trial.one(frame_to(port, 1)).name(), name); };
@@ -388,7 +388,7 @@ TEST(Streams, of_the_api_and_the_file_are_guarded_until_they_are_released) {
 }
 
 // Who removed them has left; lanes have not.
-TEST(Streams, keys_of_what_the_api_took_out_go_when_lanes_have_left) {
+TEST(Streams, KeysOfWhatTheApiTookOutGoWhenLanesHaveLeft) {
   SrtpTrial trial("[srtp]\nmax_keys = 2\n");
   MediaStreams& streams = streams_of(trial);
   ASSERT_TRUE(streams.add_text(text_of(7000), "the request"));
@@ -406,7 +406,7 @@ TEST(Streams, keys_of_what_the_api_took_out_go_when_lanes_have_left) {
   EXPECT_TRUE(streams.add_text(text_of(7001), "the request"));
 }
 
-TEST(Streams, clear_rtcp_passes_or_is_dropped_by_name) {
+TEST(Streams, ClearRtcpPassesOrIsDroppedByName) {
   SrtpTrial trial("");
   MediaStreams& streams = streams_of(trial);
   const auto to = [](std::uint16_t port, const Bytes& payload) {
@@ -428,7 +428,7 @@ TEST(Streams, clear_rtcp_passes_or_is_dropped_by_name) {
   EXPECT_EQ(streams.noted(key_of(9)), 0U);
 }
 
-TEST(Streams, authenticated_rtcp_is_noted_and_no_other) {
+TEST(Streams, AuthenticatedRtcpIsNotedAndNoOther) {
   SrtpTrial sender("[[srtp.stream]]\n" + text_of(7000));
   SrtpTrial trial("[[srtp.stream]]\n" + text_of(7000, "unprotect"));
   const Bytes sealed = sender.one(udp_frame(rtcp(), false, 5004, 7000).build()).frame;
@@ -442,7 +442,7 @@ TEST(Streams, authenticated_rtcp_is_noted_and_no_other) {
   EXPECT_EQ(streams_of(trial).noted(key_of(7000)), 1U);
 }
 
-TEST(Streams, a_list_has_no_keys_and_a_mistake_shows_none) {
+TEST(Streams, AListHasNoKeysAndAMistakeShowsNone) {
   SrtpTrial trial(stream_text("protect"));
   MediaStreams& streams = streams_of(trial);
   ASSERT_EQ(streams

@@ -18,7 +18,7 @@ AclRule rule_of(const std::string& keys) {
   return rules.at(0);
 }
 
-TEST(RuleText, matches_are_written_as_in_the_configuration) {
+TEST(RuleText, MatchesAreWrittenAsInTheConfiguration) {
   EXPECT_EQ(match_text(rule_of("")), "any");
   EXPECT_EQ(match_text(rule_of("source = \"192.0.2.0/24\"\ndestination = \"198.51.100.7\"\n")),
             "source=192.0.2.0/24 destination=198.51.100.7/32");
@@ -31,7 +31,7 @@ TEST(RuleText, matches_are_written_as_in_the_configuration) {
   EXPECT_EQ(match_text(rule_of("protocol = \"icmpv6\"\nicmp_type = 0\n")), "protocol=icmpv6 icmp_type=0");
 }
 
-TEST(RuleText, what_only_classbench_says_has_value_and_mask) {
+TEST(RuleText, WhatOnlyClassbenchSaysHasValueAndMask) {
   AclRule rule;
   rule.protocol = {0x04, 0xfc};
   rule.flags = {0x10, 0x30};
@@ -40,7 +40,7 @@ TEST(RuleText, what_only_classbench_says_has_value_and_mask) {
   EXPECT_EQ(match_text(rule), "protocol=icmp flags=0x10/0x30") << "no whole type";
 }
 
-TEST(RuleText, actions) {
+TEST(RuleText, Actions) {
   EXPECT_EQ(action_text({}), "permit");
   EXPECT_EQ(action_text({.kind = ActionKind::deny}), "deny");
   EXPECT_EQ(action_text({.kind = ActionKind::mark, .mark = 46}), "mark 46");

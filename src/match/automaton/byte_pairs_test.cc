@@ -22,7 +22,7 @@ double sum_of_shares(const std::string& before) {
   return sum;
 }
 
-TEST(BytePairs, the_table_has_a_share_for_each_class_and_the_shares_of_all_bytes_make_a_whole) {
+TEST(BytePairs, TheTableHasAShareForEachClassAndTheSharesOfAllBytesMakeAWhole) {
   ASSERT_EQ(std::strlen(byte_pairs_first), byte_classes);
   for (const char* const row : byte_pairs_next) ASSERT_EQ(std::strlen(row), byte_classes);
   EXPECT_NEAR(sum_of_shares(""), 1, 0.1);
@@ -33,7 +33,7 @@ TEST(BytePairs, the_table_has_a_share_for_each_class_and_the_shares_of_all_bytes
   }
 }
 
-TEST(BytePairs, what_is_common_in_traffic_is_less_rare) {
+TEST(BytePairs, WhatIsCommonInTrafficIsLessRare) {
   using namespace std::string_view_literals;
   for (const auto& [common, rare] : {std::pair{"the "sv, "qthx"sv},
                                      {"\0\0\0\0"sv, "\x13\x9a\0\x77"sv},

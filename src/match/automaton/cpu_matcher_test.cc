@@ -19,7 +19,7 @@ std::vector<std::uint32_t> found_in(const CpuMatcher& matcher, const std::string
   return found;
 }
 
-TEST(CpuMatcher, finds_bytes_of_every_kind_each_pattern_once) {
+TEST(CpuMatcher, FindsBytesOfEveryKindEachPatternOnce) {
   const std::vector<Pattern> patterns = {
       {std::string("\0\0a", 3)}, {"(.*)[x]\\"}, {"\xff\xfe", true}, {"AbC", true}, {"AbC"}};
   const auto matcher = CpuMatcher::create(patterns);
@@ -31,7 +31,7 @@ TEST(CpuMatcher, finds_bytes_of_every_kind_each_pattern_once) {
   EXPECT_THAT(found_in(**matcher, ""), testing::IsEmpty());
 }
 
-TEST(CpuMatcher, a_search_that_is_refused_is_counted) {
+TEST(CpuMatcher, ASearchThatIsRefusedIsCounted) {
   const auto matcher = CpuMatcher::create(std::vector<Pattern>{{"ab"}}), none = CpuMatcher::create({});
   ASSERT_TRUE(matcher && none);
   CpuMatcher::Scratch right(**matcher), wrong(**none);
@@ -42,7 +42,7 @@ TEST(CpuMatcher, a_search_that_is_refused_is_counted) {
   EXPECT_EQ(wrong.failed(), 1U);
 }
 
-TEST(CpuMatcher, a_pattern_counts_in_its_classes_only) {
+TEST(CpuMatcher, APatternCountsInItsClassesOnly) {
   const std::vector<Pattern> patterns = {{"ab", false, 1u << 3}, {"b", false, 1u << 31}};
   const auto matcher = CpuMatcher::create(patterns);
   ASSERT_TRUE(matcher) << matcher.error().message;
@@ -51,7 +51,7 @@ TEST(CpuMatcher, a_pattern_counts_in_its_classes_only) {
   EXPECT_THAT(found_in(**matcher, "ab", 0), testing::IsEmpty());
 }
 
-TEST(CpuMatcher, classes_of_nearly_the_same_patterns_are_searched_together) {
+TEST(CpuMatcher, ClassesOfNearlyTheSamePatternsAreSearchedTogether) {
   std::vector<Pattern> patterns;
   for (int i = 0; i < 100; ++i) {
     ClassMask classes = 1u << 0 | 1u << 1;  // all that there are, or but for one
@@ -71,7 +71,7 @@ TEST(CpuMatcher, classes_of_nearly_the_same_patterns_are_searched_together) {
 }
 
 // Of what is told once, the first one may be before the place, and others behind it.
-TEST(CpuMatcher, tells_all_that_ends_behind_a_place) {
+TEST(CpuMatcher, TellsAllThatEndsBehindAPlace) {
   std::mt19937 random(9);
   const auto text = [&](std::size_t size) {
     std::string out(size, ' ');
@@ -98,7 +98,7 @@ TEST(CpuMatcher, tells_all_that_ends_behind_a_place) {
   }
 }
 
-TEST(CpuMatcher, tells_only_what_ends_behind_a_place) {
+TEST(CpuMatcher, TellsOnlyWhatEndsBehindAPlace) {
   const std::vector<Pattern> patterns = {{"ab"}, {"b"}, {"cd"}};
   const auto matcher = CpuMatcher::create(patterns, CpuMatcher::Mode::slices);
   ASSERT_TRUE(matcher) << matcher.error().message;
@@ -116,7 +116,7 @@ TEST(CpuMatcher, tells_only_what_ends_behind_a_place) {
   EXPECT_THAT(found("abcd", 4), testing::IsEmpty());
 }
 
-TEST(CpuMatcher, a_search_in_slices_tells_each_pattern_once) {
+TEST(CpuMatcher, ASearchInSlicesTellsEachPatternOnce) {
   const std::vector<Pattern> patterns = {{"ab"}, {"bcd"}, {"cd"}};
   const auto matcher = CpuMatcher::create(patterns, CpuMatcher::Mode::slices);
   ASSERT_TRUE(matcher) << matcher.error().message;
@@ -137,7 +137,7 @@ TEST(CpuMatcher, a_search_in_slices_tells_each_pattern_once) {
   }
 }
 
-TEST(CpuMatcher, no_pattern_at_all_is_fine_and_an_empty_one_is_an_error) {
+TEST(CpuMatcher, NoPatternAtAllIsFineAndAnEmptyOneIsAnError) {
   const auto none = CpuMatcher::create({});
   ASSERT_TRUE(none);
   EXPECT_THAT(found_in(**none, "anything"), testing::IsEmpty());
@@ -147,7 +147,7 @@ TEST(CpuMatcher, no_pattern_at_all_is_fine_and_an_empty_one_is_an_error) {
   EXPECT_THAT(refused.error().message, testing::HasSubstr("pattern 1 is empty"));
 }
 
-TEST(CpuMatcher, whoever_holds_a_pattern_holds_its_key) {
+TEST(CpuMatcher, WhoeverHoldsAPatternHoldsItsKey) {
   std::mt19937 random(3);
   const auto text = [&](std::size_t size) {
     std::string out(size, ' ');

@@ -16,7 +16,7 @@ std::set<std::uint32_t> scan(const GramTable& table, const std::string& text, st
   return {keys.begin(), keys.end()};
 }
 
-TEST(ScanKeys, finds_what_the_definition_finds) {
+TEST(ScanKeys, FindsWhatTheDefinitionFinds) {
   std::mt19937 random(3);
   std::vector<Pattern> patterns;
   for (int i = 0; i < 300; ++i) {

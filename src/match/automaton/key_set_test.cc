@@ -14,7 +14,7 @@ std::string text_of(const Key& key) {
   return {key.bytes.begin(), key.bytes.begin() + key.length};
 }
 
-TEST(KeySet, a_key_is_a_folded_piece_of_its_pattern_of_at_most_eight_bytes) {
+TEST(KeySet, AKeyIsAFoldedPieceOfItsPatternOfAtMostEightBytes) {
   std::mt19937 random(1);
   std::vector<Pattern> patterns;
   for (int i = 0; i < 500; ++i) {
@@ -40,7 +40,7 @@ TEST(KeySet, a_key_is_a_folded_piece_of_its_pattern_of_at_most_eight_bytes) {
   EXPECT_TRUE(std::all_of(seen.begin(), seen.end(), [](bool s) { return s; }));
 }
 
-TEST(KeySet, patterns_that_fold_alike_share_a_key) {
+TEST(KeySet, PatternsThatFoldAlikeShareAKey) {
   const std::vector<Pattern> patterns = {{"CMD.exe", true, 1}, {"cmd.EXE", false, 2}};
   const KeySet keys(patterns);
   ASSERT_EQ(keys.keys().size(), 1u);
@@ -48,27 +48,27 @@ TEST(KeySet, patterns_that_fold_alike_share_a_key) {
   EXPECT_THAT(keys.patterns_of(0), testing::ElementsAre(0, 1));
 }
 
-TEST(KeySet, a_pattern_of_one_byte_has_no_key) {
+TEST(KeySet, APatternOfOneByteHasNoKey) {
   const std::vector<Pattern> patterns = {{"ab"}, {"x"}, {""}};
   const KeySet keys(patterns);
   EXPECT_EQ(keys.keys().size(), 1u);
   EXPECT_THAT(keys.without_key(), testing::ElementsAre(1, 2));
 }
 
-TEST(KeySet, the_rarest_piece_stands_for_a_pattern) {
+TEST(KeySet, TheRarestPieceStandsForAPattern) {
   const std::vector<Pattern> patterns = {{"GET /index.html HTTP/1.1\r\nHost: qzx#"}};
   const KeySet keys(patterns);
   EXPECT_THAT(text_of(keys.keys()[0]), testing::EndsWith("zx#"));
 }
 
-TEST(KeySet, a_short_pattern_stands_for_itself) {
+TEST(KeySet, AShortPatternStandsForItself) {
   for (const char* const word : {"whatisit", "private", "public", "version", "location", "user", "header"}) {
     const KeySet keys(std::vector<Pattern>{{word}});
     EXPECT_EQ(text_of(keys.keys()[0]), word);
   }
 }
 
-TEST(KeySet, padding_stands_for_nothing_else) {
+TEST(KeySet, PaddingStandsForNothingElse) {
   const KeySet keys(std::vector<Pattern>{{std::string(30, '\0') + "\x13\x9aQ" + std::string(30, '\0')},
                                          {"aaaaaaaaaaaaaaaa/~" + std::string(30, 'a')}});
   for (const Key& key : keys.keys()) {
@@ -76,7 +76,7 @@ TEST(KeySet, padding_stands_for_nothing_else) {
   }
 }
 
-TEST(KeySet, patterns_that_begin_alike_have_keys_of_their_own) {
+TEST(KeySet, PatternsThatBeginAlikeHaveKeysOfTheirOwn) {
   std::vector<Pattern> patterns;
   for (const char* const name : {"first", "second", "third", "fourth"}) {
     patterns.push_back({"/zq~/~x^/" + std::string(name) + "_of_all"});
@@ -103,7 +103,7 @@ std::vector<std::string> frames_of_text() {
   return frames;
 }
 
-TEST(KeySet, ordinary_text_holds_few_keys_of_patterns_that_it_does_not_hold) {
+TEST(KeySet, OrdinaryTextHoldsFewKeysOfPatternsThatItDoesNotHold) {
   const std::vector<Pattern> patterns = {{"WHATISTHIS"},
                                          {"private-knock"},
                                          {"publichole"},

@@ -25,7 +25,7 @@ std::optional<std::pair<std::uint64_t, std::size_t>> as_read(std::string_view te
   return digits ? std::optional(std::pair(digits->value, digits->size)) : std::nullopt;
 }
 
-TEST(Digits, are_read_as_c_does) {
+TEST(Digits, AreReadAsCDoes) {
   using namespace std::string_literals;
   for (const std::string& text : {""s,
                                   "0"s,
@@ -75,7 +75,7 @@ TEST(Digits, are_read_as_c_does) {
   }
 }
 
-TEST(Digits, end_where_the_bytes_do) {
+TEST(Digits, EndWhereTheBytesDo) {
   EXPECT_EQ(as_read(std::string_view("1234").substr(0, 2), 10), std::pair(std::uint64_t{12}, std::size_t{2}));
   EXPECT_EQ(as_read(std::string_view("0x1").substr(0, 2), 16), std::pair(std::uint64_t{0}, std::size_t{1}));
 }

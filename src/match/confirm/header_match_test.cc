@@ -31,7 +31,7 @@ bool admitted(const std::string& header, const std::string& options, const Packe
   return rule && admits(*rule, packet.facts, flow);
 }
 
-TEST(PacketFacts, reads_what_the_headers_say) {
+TEST(PacketFacts, ReadsWhatTheHeadersSay) {
   const Packet packet = tcp();
   EXPECT_EQ(packet.facts.source.str(), "10.0.0.1");
   EXPECT_EQ(packet.facts.destination_port, 80);
@@ -41,7 +41,7 @@ TEST(PacketFacts, reads_what_the_headers_say) {
   EXPECT_FALSE(packet.facts.fragment());
 }
 
-TEST(PacketFacts, walks_ipv6_extensions_and_fragments) {
+TEST(PacketFacts, WalksIpv6ExtensionsAndFragments) {
   const Packet extended(
       PacketBuilder().ipv6("2001:db8::1", "2001:db8::2").extension(60, Bytes(6)).udp(53, 1053).payload(9));
   EXPECT_EQ(extended.facts.protocol, packet::protocol_udp);
@@ -53,7 +53,7 @@ TEST(PacketFacts, walks_ipv6_extensions_and_fragments) {
   EXPECT_EQ(later.facts.payload.size(), 24u);
 }
 
-TEST(PacketFacts, a_frame_cut_anywhere_is_read_without_harm) {
+TEST(PacketFacts, AFrameCutAnywhereIsReadWithoutHarm) {
   for (const PacketBuilder& builder :
        {PacketBuilder().vlan(5).ipv4("10.0.0.1", "10.0.0.2").tcp(1, 2).payload(3),
         PacketBuilder().ipv6("2001:db8::1", "2001:db8::2").extension(0, Bytes(14)).tcp(1, 2).payload(3)}) {
@@ -66,7 +66,7 @@ TEST(PacketFacts, a_frame_cut_anywhere_is_read_without_harm) {
   }
 }
 
-TEST(HeaderMatch, protocol_addresses_and_ports) {
+TEST(HeaderMatch, ProtocolAddressesAndPorts) {
   const Packet packet = tcp();
   EXPECT_TRUE(admitted("alert tcp any any -> any 80", "", packet));
   EXPECT_TRUE(admitted("alert ip 10.0.0.0/8 any -> any any", "", packet));
@@ -79,7 +79,7 @@ TEST(HeaderMatch, protocol_addresses_and_ports) {
   EXPECT_TRUE(admitted("alert http any any -> any any", "", packet, {.known = true, .application = Protocol::http}));
 }
 
-TEST(HeaderMatch, fields) {
+TEST(HeaderMatch, Fields) {
   const Packet packet = tcp();
   EXPECT_TRUE(admitted("alert tcp any any -> any any", "dsize:5;", packet));
   EXPECT_FALSE(admitted("alert tcp any any -> any any", "dsize:>5;", packet));
@@ -93,7 +93,7 @@ TEST(HeaderMatch, fields) {
 }
 
 // Type and code are two numbers: what one of them is says nothing of the other.
-TEST(HeaderMatch, types_and_codes_of_icmp) {
+TEST(HeaderMatch, TypesAndCodesOfIcmp) {
   const struct {
     const char* options;
     std::uint8_t type, code;
@@ -127,7 +127,7 @@ TEST(HeaderMatch, types_and_codes_of_icmp) {
 }
 
 // The bytes are there, and are no type and code: of another protocol, of a later fragment, of a message that is cut.
-TEST(HeaderMatch, what_has_no_header_of_icmp_has_no_type_and_no_code) {
+TEST(HeaderMatch, WhatHasNoHeaderOfIcmpHasNoTypeAndNoCode) {
   const Bytes zeros(24);
   const auto v4 = [] { return PacketBuilder().ipv4("10.0.0.1", "10.0.0.2"); };
   const auto v6 = [] { return PacketBuilder().ipv6("2001:db8::1", "2001:db8::2"); };
@@ -146,7 +146,7 @@ TEST(HeaderMatch, what_has_no_header_of_icmp_has_no_type_and_no_code) {
   }
 }
 
-TEST(HeaderMatch, flow) {
+TEST(HeaderMatch, Flow) {
   const Packet packet = tcp();
   const FlowFacts server{.known = true, .direction = FlowDirection::to_server, .established = true};
   const std::string any = "alert tcp any any -> any any";

@@ -70,7 +70,7 @@ struct EachPlace {
   }
 };
 
-TEST(LaterChecks, no_rule_holds_or_fails_for_the_places_that_are_left_out) {
+TEST(LaterChecks, NoRuleHoldsOrFailsForThePlacesThatAreLeftOut) {
   std::mt19937 random(7);
   const auto letters = [&](std::size_t most) {
     std::string text;
@@ -129,7 +129,7 @@ TEST(LaterChecks, no_rule_holds_or_fails_for_the_places_that_are_left_out) {
   EXPECT_EQ(undecided, 0U);
 }
 
-TEST(LaterChecks, table) {
+TEST(LaterChecks, Table) {
   constexpr Places first = Places::first, decides = Places::first_decides, each = Places::each;
   const struct {
     const char* options;
@@ -170,7 +170,7 @@ TEST(LaterChecks, table) {
   }
 }
 
-TEST(LaterChecks, an_expression_that_sees_what_is_before_does_not_look_ahead_only) {
+TEST(LaterChecks, AnExpressionThatSeesWhatIsBeforeDoesNotLookAheadOnly) {
   const struct {
     const char* pattern;
     bool is_so;
@@ -188,7 +188,7 @@ TEST(LaterChecks, an_expression_that_sees_what_is_before_does_not_look_ahead_onl
 }
 
 // A payload that has the first content in every byte: 50 searches to the end would be some 200 times as long.
-TEST(LaterChecks, a_content_everywhere_does_not_make_a_search_for_each) {
+TEST(LaterChecks, AContentEverywhereDoesNotMakeASearchForEach) {
   const std::string payload(100'000, 'a');
   EXPECT_EQ(verdict("content:\"a\"; content:\"b\"; distance:0;", payload), PayloadVerdict::no);
   EXPECT_EQ(verdict("content:\"a\"; pcre:\"/b[0-9]/R\";", payload), PayloadVerdict::no);

@@ -33,7 +33,7 @@ bool ends_with_part(std::string_view bytes, std::string_view text, bool nocase) 
   return false;
 }
 
-TEST(Needle, table) {
+TEST(Needle, Table) {
   struct Case {
     const char* bytes;
     const char* text;
@@ -65,7 +65,7 @@ TEST(Needle, table) {
   }
 }
 
-TEST(Needle, finds_what_a_search_place_by_place_finds) {
+TEST(Needle, FindsWhatASearchPlaceByPlaceFinds) {
   std::mt19937 random(5);
   // The last letters, too, what stands beside letters, and bytes of which no case is known.
   constexpr std::string_view alphabets[] = {"aAbB", "zZaA", "zZ[{", "aA@`", "\xc1\xe1\xda\xfa"};
@@ -97,7 +97,7 @@ TEST(Needle, finds_what_a_search_place_by_place_finds) {
 
 // Of 66,000 bytes that are nearly the text at each place: a search place by place takes 50 times as long for a text of
 // 200 bytes as for one of four.
-TEST(Needle, no_bytes_make_it_slow) {
+TEST(Needle, NoBytesMakeItSlow) {
   const std::string hay(66'000, 'a');
   const auto ticks_of = [](const Needle& needle, const std::string& bytes) {
     std::uint64_t least = ~std::uint64_t{0};

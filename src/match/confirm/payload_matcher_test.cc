@@ -11,7 +11,7 @@ using namespace std::string_literals;
 
 class PayloadMatcherTest : public testing::TestWithParam<Case> {};
 
-TEST_P(PayloadMatcherTest, holds_or_not) {
+TEST_P(PayloadMatcherTest, HoldsOrNot) {
   expect_verdict(GetParam());
 }
 
@@ -150,18 +150,18 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"content:\"len=\"; byte_test:0,=,0,0,relative;", "len=", false}, Case{"byte_test:0,=,0,1;", "x", true},
         Case{"byte_test:0,=,0,2;", "x", false}));
 
-TEST(PayloadMatcher, a_buffer_that_is_not_there_matches_nothing) {
+TEST(PayloadMatcher, ABufferThatIsNotThereMatchesNothing) {
   EXPECT_EQ(verdict("content:!\"abc\"; http_uri;", "x"), PayloadVerdict::no);
 }
 
-TEST(PayloadMatcher, gives_up_what_would_take_too_long) {
+TEST(PayloadMatcher, GivesUpWhatWouldTakeTooLong) {
   std::string options = "content:\"a\";";
   for (int i = 0; i < 8; ++i) options += " content:\"a\"; within:1400;";
   EXPECT_EQ(verdict(options + " content:\"b\"; within:1;", std::string(1400, 'a')), PayloadVerdict::given_up);
 }
 
 // More backtracking than the limit allows, without and with a `!` before it, and another check that fails anyhow.
-TEST(PayloadMatcher, gives_up_a_regular_expression_that_ends_in_an_error) {
+TEST(PayloadMatcher, GivesUpARegularExpressionThatEndsInAnError) {
   const std::string dear = "xx" + std::string(200, 'a');
   EXPECT_EQ(verdict("pcre:\"/xx(a+)+(a+)+[bc]/\";", dear), PayloadVerdict::given_up);
   EXPECT_EQ(verdict("pcre:!\"/xx(a+)+(a+)+[bc]/\";", dear), PayloadVerdict::given_up);
@@ -171,7 +171,7 @@ TEST(PayloadMatcher, gives_up_a_regular_expression_that_ends_in_an_error) {
 }
 
 // With O, ten times as much; without any limit the last ones would take 100 ms each.
-TEST(PayloadMatcher, gives_up_with_a_larger_limit_as_well) {
+TEST(PayloadMatcher, GivesUpWithALargerLimitAsWell) {
   const std::string plain = "pcre:\"/xx(a+)+[bc]/\";", larger = "pcre:\"/xx(a+)+[bc]/O\";";
   const struct {
     std::size_t size;
@@ -190,7 +190,7 @@ TEST(PayloadMatcher, gives_up_with_a_larger_limit_as_well) {
 }
 
 // Each takes milliseconds without a deadline. A pause of this thread is measured as well, so the shortest counts.
-TEST(PayloadMatcher, gives_up_at_the_deadline) {
+TEST(PayloadMatcher, GivesUpAtTheDeadline) {
   std::string many = "content:\"a\";";
   for (int i = 0; i < 8; ++i) many += " content:\"a\"; within:1400;";
   const std::string none = " content:\"b\"; within:1;";
@@ -227,13 +227,13 @@ std::string decoded(std::string_view coded) {
   return out;
 }
 
-TEST(Base64, decodes_up_to_what_is_none) {
+TEST(Base64, DecodesUpToWhatIsNone) {
   EXPECT_EQ(decoded("aGVs\r\nbG8=zzzz"), "hello");
   EXPECT_EQ(decoded("aGVsbG8hIQ"), "hello!!");
   EXPECT_EQ(decoded("#"), "");
 }
 
-TEST(Base64, has_room_for_what_it_decodes) {
+TEST(Base64, HasRoomForWhatItDecodes) {
   for (std::size_t size = 0; size < 100; ++size) EXPECT_LE(decoded(std::string(size, 'A')).size(), base64_room(size));
 }
 

@@ -65,7 +65,7 @@ std::string smb_3135(std::size_t seven) {
 
 class PcreTriedAgain : public testing::TestWithParam<Case> {};
 
-TEST_P(PcreTriedAgain, holds_or_not) {
+TEST_P(PcreTriedAgain, HoldsOrNot) {
   expect_verdict(GetParam());
 }
 

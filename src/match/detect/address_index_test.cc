@@ -35,7 +35,7 @@ IpAddress random_address(std::mt19937& random) {
   return IpAddress::v4(0x0a000000 + (random() % 3 << 16) - 4 + random() % 8);
 }
 
-TEST(AddressIndex, finds_the_sets_that_hold_an_address_and_no_others) {
+TEST(AddressIndex, FindsTheSetsThatHoldAnAddressAndNoOthers) {
   std::mt19937 random(3);
   for (int trial = 0; trial < 100; ++trial) {
     std::vector<AddressSet> sets(1 + random() % 12);
@@ -63,7 +63,7 @@ TEST(AddressIndex, finds_the_sets_that_hold_an_address_and_no_others) {
   }
 }
 
-TEST(AddressIndex, leaves_the_widest_out_where_lists_would_be_too_long) {
+TEST(AddressIndex, LeavesTheWidestOutWhereListsWouldBeTooLong) {
   std::vector<AddressSet> sets;
   for (std::uint32_t i = 0; i < 100; ++i) {
     const IpAddress host = IpAddress::v4(0x0a000000 + 2 * i);
@@ -81,7 +81,7 @@ TEST(AddressIndex, leaves_the_widest_out_where_lists_would_be_too_long) {
   }
 }
 
-TEST(AddressIndex, none_finds_nothing) {
+TEST(AddressIndex, NoneFindsNothing) {
   EXPECT_TRUE(found_in(AddressIndex(), *IpAddress::parse("10.0.0.1")).empty());
   EXPECT_TRUE(AddressIndex(std::vector<AddressIndex::Entry>()).is_empty());
 }

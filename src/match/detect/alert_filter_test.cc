@@ -37,7 +37,7 @@ std::string told(AlertFilter& filter, std::initializer_list<std::uint32_t> rules
   return all;
 }
 
-TEST(AlertFilterTest, tells_everything_without_lines_and_takes_no_memory) {
+TEST(AlertFilterTest, TellsEverythingWithoutLinesAndTakesNoMemory) {
   const RuleSet rules = rules_with("");
   AlertFilter filter(rules, {});
   EXPECT_EQ(told(filter, {0, 1, 2, 0}, packet_of("10.0.0.1", "10.0.0.2")), "1111");
@@ -45,7 +45,7 @@ TEST(AlertFilterTest, tells_everything_without_lines_and_takes_no_memory) {
   EXPECT_EQ(filter.kept_back(), 0U);
 }
 
-TEST(AlertFilterTest, keeps_back_what_is_suppressed) {
+TEST(AlertFilterTest, KeepsBackWhatIsSuppressed) {
   // Alerts of rules 1:1, 1:2 and 3:1 in packets from 10.0.0.1 to 192.0.2.1, the other way, and of IPv6.
   const struct {
     const char* lines;
@@ -77,7 +77,7 @@ TEST(AlertFilterTest, keeps_back_what_is_suppressed) {
   }
 }
 
-TEST(AlertFilterTest, counts_by_the_line_that_names_a_rule_most_closely) {
+TEST(AlertFilterTest, CountsByTheLineThatNamesARuleMostClosely) {
   const std::string limit = "type limit, track by_src, count 1, seconds 60\n";
   const struct {
     std::string lines;
@@ -106,7 +106,7 @@ TEST(AlertFilterTest, counts_by_the_line_that_names_a_rule_most_closely) {
   }
 }
 
-TEST(AlertFilterTest, a_suppressed_alert_is_not_counted) {
+TEST(AlertFilterTest, ASuppressedAlertIsNotCounted) {
   const RuleSet rules = rules_with(
       "suppress gen_id 1, sig_id 1, track by_dst, ip 192.0.2.9\n"
       "event_filter gen_id 1, sig_id 1, type limit, track by_src, count 1, seconds 60\n");
@@ -115,7 +115,7 @@ TEST(AlertFilterTest, a_suppressed_alert_is_not_counted) {
   EXPECT_EQ(told(filter, {0, 0}, packet_of("10.0.0.1", "192.0.2.1")), "1.");
 }
 
-TEST(AlertFilterTest, counts_go_on_with_other_rules) {
+TEST(AlertFilterTest, CountsGoOnWithOtherRules) {
   const std::string line = "event_filter gen_id 1, sig_id 1, type limit, track by_src, count 1, seconds 60\n";
   const RuleSet before = rules_with(line), after = rules_with("\n" + line);
   AlertFilter old(before, {}), fresh(after, {});

@@ -60,7 +60,7 @@ class DetectorTest : public testing::Test {
   Detector::Outcome outcome_;
 };
 
-TEST_F(DetectorTest, header_pattern_and_the_rest_must_hold) {
+TEST_F(DetectorTest, HeaderPatternAndTheRestMustHold) {
   use("alert tcp any any -> any 80 (content:\"evil\"; pcre:\"/evil[0-9]/\"; sid:1;)\n"
       "alert tcp any any -> any any (content:\"evil\"; sid:2;)\n"
       "alert tcp any any -> any any (dsize:3; sid:3;)\n"
@@ -73,7 +73,7 @@ TEST_F(DetectorTest, header_pattern_and_the_rest_must_hold) {
               testing::ElementsAre(4));
 }
 
-TEST_F(DetectorTest, treats_rules_by_action_then_priority_then_place) {
+TEST_F(DetectorTest, TreatsRulesByActionThenPriorityThenPlace) {
   use("alert tcp any any -> any any (content:\"x\"; priority:2; sid:1;)\n"
       "alert tcp any any -> any any (content:\"x\"; priority:1; sid:2;)\n"
       "alert tcp any any -> any any (content:\"x\"; priority:1; sid:3;)\n"
@@ -81,14 +81,14 @@ TEST_F(DetectorTest, treats_rules_by_action_then_priority_then_place) {
   EXPECT_THAT(sids(tcp(1, 2, "x")), testing::ElementsAre(4, 2, 3, 1));
 }
 
-TEST_F(DetectorTest, a_pass_rule_ends_it) {
+TEST_F(DetectorTest, APassRuleEndsIt) {
   use("drop tcp any any -> any any (content:\"evil\"; sid:1;)\n"
       "pass tcp any any -> any any (content:\"fine\"; sid:2;)\n");
   EXPECT_THAT(sids(tcp(1, 2, "evil")), testing::ElementsAre(1));
   EXPECT_THAT(sids(tcp(1, 2, "evil but fine")), testing::ElementsAre(2));
 }
 
-TEST_F(DetectorTest, flowbits_are_set_by_one_packet_and_asked_by_the_next) {
+TEST_F(DetectorTest, FlowbitsAreSetByOnePacketAndAskedByTheNext) {
   use("alert tcp any any -> any any (content:\"one\"; flowbits:set,a; flowbits:noalert; sid:1;)\n"
       "alert tcp any any -> any any (content:\"two\"; flowbits:isset,a; sid:2;)\n"
       "alert tcp any any -> any any (content:\"two\"; flowbits:isnotset,a; sid:3;)\n");
@@ -100,7 +100,7 @@ TEST_F(DetectorTest, flowbits_are_set_by_one_packet_and_asked_by_the_next) {
 }
 
 // Whichever of them stands first, and whatever their priorities.
-TEST_F(DetectorTest, rules_that_set_flowbits_come_before_those_that_ask_for_them) {
+TEST_F(DetectorTest, RulesThatSetFlowbitsComeBeforeThoseThatAskForThem) {
   const std::string asks = "alert tcp any any -> any any (content:\"abc\"; flowbits:isset,x; priority:1; sid:1;)\n";
   const std::string sets = "alert tcp any any -> any any (content:\"abc\"; flowbits:set,x; priority:3; sid:2;)\n";
   const std::string both =
@@ -116,7 +116,7 @@ TEST_F(DetectorTest, rules_that_set_flowbits_come_before_those_that_ask_for_them
   EXPECT_THAT(sids(tcp(1, 2, "abc"), &bits), testing::ElementsAre(2)) << "the action comes first";
 }
 
-TEST_F(DetectorTest, what_the_budget_leaves_is_told) {
+TEST_F(DetectorTest, WhatTheBudgetLeavesIsTold) {
   std::string rules;
   for (int i = 1; i <= 9; ++i)
     rules += "alert tcp any any -> any any (content:\"x\"; sid:" + std::to_string(i) + ";)\n";
@@ -128,7 +128,7 @@ TEST_F(DetectorTest, what_the_budget_leaves_is_told) {
 }
 
 // Of two candidates for "x" the budget has room for the first in the order of treatment.
-TEST_F(DetectorTest, what_the_budget_leaves_is_decisive_where_it_could_change_what_becomes_of_the_packet) {
+TEST_F(DetectorTest, WhatTheBudgetLeavesIsDecisiveWhereItCouldChangeWhatBecomesOfThePacket) {
   const std::string any = " tcp any any -> any any (content:\"x\"; ";
   const std::string alert = "alert" + any, drop = "drop" + any, pass = "pass" + any, reject = "reject" + any;
   struct Case {
@@ -166,7 +166,7 @@ TEST_F(DetectorTest, what_the_budget_leaves_is_decisive_where_it_could_change_wh
   }
 }
 
-TEST_F(DetectorTest, rules_out_of_scope_are_no_candidates) {
+TEST_F(DetectorTest, RulesOutOfScopeAreNoCandidates) {
   use("alert tcp any any -> any any (content:\"evil\"; sid:1;)\n"
       "alert tcp any any -> any any (content:\"evil\"; dsize:4; sid:2;)\n"
       "alert tcp any any -> any any (pcre:\"/ev.l/\"; sid:3;)\n"
@@ -186,7 +186,7 @@ TEST_F(DetectorTest, rules_out_of_scope_are_no_candidates) {
   }
 }
 
-TEST_F(DetectorTest, what_ports_flags_and_sizes_rule_out_is_no_candidate) {
+TEST_F(DetectorTest, WhatPortsFlagsAndSizesRuleOutIsNoCandidate) {
   use("alert tcp any any -> any 7777 (content:\"t \"; sid:1;)\n"
       "alert tcp any any -> any any (flags:SF; content:\"t \"; sid:2;)\n"
       "alert tcp any any -> any 9999 (isdataat:!2; sid:3;)\n");
@@ -197,7 +197,7 @@ TEST_F(DetectorTest, what_ports_flags_and_sizes_rule_out_is_no_candidate) {
   EXPECT_THAT(sids(tcp(1, 9999, "tw")), testing::ElementsAre(3));
 }
 
-TEST_F(DetectorTest, a_rule_is_inspected_where_the_last_of_its_buffers_is_whole) {
+TEST_F(DetectorTest, ARuleIsInspectedWhereTheLastOfItsBuffersIsWhole) {
   const auto point = [](const std::string& options, const std::string& flow = "") {
     return point_of(read_rule("alert tcp any any -> any any (" + flow + options + " sid:1;)").value());
   };
@@ -212,7 +212,7 @@ TEST_F(DetectorTest, a_rule_is_inspected_where_the_last_of_its_buffers_is_whole)
   EXPECT_EQ(point("file_data; content:\"a\";"), Point::response_body);
 }
 
-TEST_F(DetectorTest, only_buffers_that_a_pattern_may_be_in_have_to_be_searched) {
+TEST_F(DetectorTest, OnlyBuffersThatAPatternMayBeInHaveToBeSearched) {
   use("alert tcp any any -> any any (content:\"a\"; sid:1;)\n"
       "alert http any any -> any any (http.uri; content:\"long\"; http.header_names; content:\"b\"; sid:2;)\n"
       "alert http any any -> any any (http.stat_code; content:\"404\"; pcre:\"/x/Q\"; sid:3;)\n"
@@ -250,7 +250,7 @@ TEST_F(DetectorTest, only_buffers_that_a_pattern_may_be_in_have_to_be_searched) 
 }
 
 // One after the other, each with names of its own: the rules as such name few.
-TEST(Detector, flowbits_that_no_rules_name_any_more_make_room) {
+TEST(Detector, FlowbitsThatNoRulesNameAnyMoreMakeRoom) {
   const auto rules = [](std::size_t from, std::size_t count) {
     std::string text;
     for (std::size_t i = from; i < from + count; ++i) {
@@ -276,7 +276,7 @@ TEST(Detector, flowbits_that_no_rules_name_any_more_make_room) {
   EXPECT_FALSE(Detector::make(rules(0, 513)));
 }
 
-TEST_F(DetectorTest, what_looks_at_ports_of_its_own_is_not_told_of_other_packets) {
+TEST_F(DetectorTest, WhatLooksAtPortsOfItsOwnIsNotToldOfOtherPackets) {
   std::string rules =
       "alert udp any any -> any 5632 (content:\"ST\"; sid:1;)\nalert udp any any -> any any (content:\"x\"; sid:2;)\n"
       "alert tcp any any -> any 7777 (content:\"ST\"; sid:3;)\nalert tcp any any -> any any (content:\"x\"; sid:4;)\n"
@@ -324,7 +324,7 @@ TEST_F(DetectorTest, what_looks_at_ports_of_its_own_is_not_told_of_other_packets
   }
 }
 
-TEST_F(DetectorTest, an_admitted_packet_is_of_a_class_of_its_rule) {
+TEST_F(DetectorTest, AnAdmittedPacketIsOfAClassOfItsRule) {
   std::string rules;
   unsigned sid = 0;
   for (const char* const protocol : {"ip", "ipv4", "ipv6", "tcp", "tcp-pkt", "udp", "icmp", "sctp", "http"}) {

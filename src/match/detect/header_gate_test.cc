@@ -42,7 +42,7 @@ struct Case {
 constexpr std::uint8_t tcp = packet::protocol_tcp, udp = packet::protocol_udp, icmp = packet::protocol_icmp;
 constexpr std::size_t unknown = HeaderGate::unknown;
 
-TEST(HeaderGate, lets_pass_what_the_header_and_the_sizes_may_admit) {
+TEST(HeaderGate, LetsPassWhatTheHeaderAndTheSizesMayAdmit) {
   const std::string bytes(70'000, 'x');
   for (const Case& one : {
            Case{"tcp any any -> any 80 (", tcp, 1, 80, 0, 9, 9, true},
@@ -100,7 +100,7 @@ TEST(HeaderGate, lets_pass_what_the_header_and_the_sizes_may_admit) {
   }
 }
 
-TEST(HeaderGate, all_that_a_header_admits_passes) {
+TEST(HeaderGate, AllThatAHeaderAdmitsPasses) {
   const auto set = read_rules_text(
       "alert tcp any any -> any 80 (flags:SF; sid:1;)\nalert tcp any [21,80:90] -> any !25 (flags:A+; sid:2;)\n"
       "alert tcp any 25 <> any [21,80] (flags:!SF; sid:3;)\nalert udp any 1024: -> any 53 (dsize:2<>9; sid:4;)\n"
@@ -130,7 +130,7 @@ TEST(HeaderGate, all_that_a_header_admits_passes) {
 }
 
 // By direction and state alone, and so for every rule that says no more of the flow.
-TEST(HeaderGate, passes_the_flows_that_a_rule_admits) {
+TEST(HeaderGate, PassesTheFlowsThatARuleAdmits) {
   const PacketFacts packet = packet_with(tcp, 1, 2, "x");
   unsigned passed = 0;
   for (const char* const flow :
@@ -150,7 +150,7 @@ TEST(HeaderGate, passes_the_flows_that_a_rule_admits) {
   EXPECT_EQ(passed, 28U);
 }
 
-TEST(HeaderGate, a_packet_without_ports_passes_rules_of_any_ports_only) {
+TEST(HeaderGate, APacketWithoutPortsPassesRulesOfAnyPortsOnly) {
   PacketFacts fragment = packet_with(tcp, 0, 0, "x");
   fragment.has_ports = fragment.has_tcp = false;
   EXPECT_TRUE(HeaderGate(*read_rule("alert tcp any any -> any any (sid:1;)")).passes(fragment, 1));

@@ -83,7 +83,7 @@ PlainFacts plain_facts_of(const PacketFacts& packet) {
   return facts;
 }
 
-TEST(HeaderIndex, finds_every_rule_that_may_hold_and_few_others) {
+TEST(HeaderIndex, FindsEveryRuleThatMayHoldAndFewOthers) {
   auto set = read_rules_text(rules_text, "test.rules");
   ASSERT_TRUE(set) << set.error().message;
   ASSERT_TRUE(set->refused.empty()) << set->refused[0].message;
@@ -113,7 +113,7 @@ TEST(HeaderIndex, finds_every_rule_that_may_hold_and_few_others) {
 }
 
 // A thousand lists of addresses, and the network that all of them name as well.
-TEST(HeaderIndex, of_lists_of_addresses_only_those_of_the_packet_are_found) {
+TEST(HeaderIndex, OfListsOfAddressesOnlyThoseOfThePacketAreFound) {
   std::string text;
   for (int i = 0; i < 1000; ++i) {
     const std::string third = std::to_string(i / 4), last = std::to_string(i % 4 * 64);

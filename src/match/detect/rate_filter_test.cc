@@ -47,13 +47,13 @@ class RateFilterTest : public testing::Test {
   std::unique_ptr<RateFilter> rates_;
 };
 
-TEST_F(RateFilterTest, a_rule_without_a_rate_is_always_told) {
+TEST_F(RateFilterTest, ARuleWithoutARateIsAlwaysTold) {
   use("");
   EXPECT_EQ(at({0, 0, 0}), "AAA");
   EXPECT_EQ(rates_->memory_bytes(), 0U);
 }
 
-TEST_F(RateFilterTest, counts_as_each_type_says) {
+TEST_F(RateFilterTest, CountsAsEachTypeSays) {
   const struct {
     const char* option;
     std::initializer_list<unsigned> seconds;
@@ -76,7 +76,7 @@ TEST_F(RateFilterTest, counts_as_each_type_says) {
   }
 }
 
-TEST_F(RateFilterTest, counts_what_is_tracked_apart) {
+TEST_F(RateFilterTest, CountsWhatIsTrackedApart) {
   // Matches of (source, destination): (1,2) (1,3) (4,2) (2,1) (1,2).
   const struct {
     const char* track;
@@ -89,7 +89,7 @@ TEST_F(RateFilterTest, counts_what_is_tracked_apart) {
   }
 }
 
-TEST_F(RateFilterTest, by_flow_counts_nothing_without_a_flow) {
+TEST_F(RateFilterTest, ByFlowCountsNothingWithoutAFlow) {
   use("threshold: type limit, track by_flow, count 1, seconds 60;");
   EXPECT_EQ(judge(1, 1, 2, 0, 5), 'A');
   EXPECT_EQ(judge(1, 3, 4, 0, 6), 'A');
@@ -99,7 +99,7 @@ TEST_F(RateFilterTest, by_flow_counts_nothing_without_a_flow) {
   EXPECT_EQ(rates_->counters().nothing, 1U);
 }
 
-TEST_F(RateFilterTest, families_and_rules_are_counted_apart) {
+TEST_F(RateFilterTest, FamiliesAndRulesAreCountedApart) {
   auto set = read_rules_text(
       "alert ip any any -> any any (threshold: type limit, track by_src, count 1, seconds 9; sid:1;)\n"
       "alert ip any any -> any any (sid:2;)\n"
@@ -119,7 +119,7 @@ TEST_F(RateFilterTest, families_and_rules_are_counted_apart) {
   }
 }
 
-TEST_F(RateFilterTest, unique_on_counts_distinct_ports) {
+TEST_F(RateFilterTest, UniqueOnCountsDistinctPorts) {
   use("detection_filter: track by_src, count 2, seconds 10, unique_on src_port;");
   EXPECT_EQ(judge(1 * second, 1, 2, 1000), '.');
   EXPECT_EQ(judge(2 * second, 1, 2, 1000), '.');
@@ -136,7 +136,7 @@ TEST_F(RateFilterTest, unique_on_counts_distinct_ports) {
   EXPECT_EQ(judge(1, 1, 2, 1001), '.') << "one destination port only";
 }
 
-TEST_F(RateFilterTest, a_full_place_evicts_the_count_that_ends_first) {
+TEST_F(RateFilterTest, AFullPlaceEvictsTheCountThatEndsFirst) {
   RateSettings settings;
   settings.entries = 1;  // eight
   use("threshold: type limit, track by_src, count 1, seconds 10;", settings);
@@ -152,7 +152,7 @@ TEST_F(RateFilterTest, a_full_place_evicts_the_count_that_ends_first) {
   EXPECT_EQ(rates_->counters().evicted, 2U);
 }
 
-TEST_F(RateFilterTest, a_count_that_loses_its_ports_begins_anew) {
+TEST_F(RateFilterTest, ACountThatLosesItsPortsBeginsAnew) {
   RateSettings settings;
   settings.port_sets = 1;
   use("detection_filter: track by_src, count 1, seconds 10, unique_on src_port;", settings);
@@ -166,7 +166,7 @@ TEST_F(RateFilterTest, a_count_that_loses_its_ports_begins_anew) {
   EXPECT_EQ(rates_->counters().sets_evicted, 2U) << "that period was over";
 }
 
-TEST_F(RateFilterTest, counts_go_on_with_other_rules) {
+TEST_F(RateFilterTest, CountsGoOnWithOtherRules) {
   const auto rules = [](const std::string& text) { return read_rules_text(text, "test.rules").value(); };
   const std::string rule = "alert ip any any -> any any (detection_filter: track by_src, seconds 60, count ";
   const RuleSet first = rules(rule + "1; sid:1;)\n" + rule + "2, unique_on src_port; sid:2;)\n");

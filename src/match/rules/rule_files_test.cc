@@ -35,23 +35,23 @@ class RuleFilePatterns : public testing::Test {
   const std::string folder_ = testing::TempDir() + "sluice_rule_files_" + std::to_string(getpid());
 };
 
-TEST_F(RuleFilePatterns, a_pattern_is_its_files_sorted) {
+TEST_F(RuleFilePatterns, APatternIsItsFilesSorted) {
   EXPECT_THAT(files({"[a-z].rules"}), ElementsAre("a.rules", "b.rules"));
   EXPECT_THAT(files({"*.rules"}), ElementsAre("Z.rules", "a.rules", "b.rules", "odd[1].rules"));
   EXPECT_THAT(files({"*/?.rules"}), ElementsAre("more/c.rules"));
 }
 
-TEST_F(RuleFilePatterns, names_stay_in_their_order_and_a_pattern_adds_what_is_not_there_yet) {
+TEST_F(RuleFilePatterns, NamesStayInTheirOrderAndAPatternAddsWhatIsNotThereYet) {
   EXPECT_THAT(files({"b.rules", "?.rules", "more/*"}), ElementsAre("b.rules", "Z.rules", "a.rules", "more/c.rules"));
 }
 
-TEST_F(RuleFilePatterns, a_name_without_a_pattern_and_one_that_is_there_are_themselves) {
+TEST_F(RuleFilePatterns, ANameWithoutAPatternAndOneThatIsThereAreThemselves) {
   EXPECT_THAT(files({"missing.rules", "odd[1].rules"}), ElementsAre("missing.rules", "odd[1].rules"));
   EXPECT_THAT(files({"a.rules", "a.rules"}), ElementsAre("a.rules", "a.rules"))
       << "named twice by hand: the reader says";
 }
 
-TEST_F(RuleFilePatterns, a_pattern_that_nothing_matches_is_an_error) {
+TEST_F(RuleFilePatterns, APatternThatNothingMatchesIsAnError) {
   EXPECT_THAT(files({"a.rules", "*.conf"}), ElementsAre("*.conf: no file matches"));
   EXPECT_THAT(files({"missing/*.rules"}), ElementsAre("missing/*.rules: No such file or directory"));
 }

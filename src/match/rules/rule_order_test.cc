@@ -34,7 +34,7 @@ std::vector<std::uint32_t> order_of(const std::string& text) {
   return sids;
 }
 
-TEST(RuleOrder, is_by_action_then_flowbits_then_priority_then_sid) {
+TEST(RuleOrder, IsByActionThenFlowbitsThenPriorityThenSid) {
   const std::string any = " udp any any -> any any (content:\"A\"; ";
   EXPECT_THAT(order_of("alert" + any + "sid:2;)\nalert" + any + "sid:1;)\nalert" + any + "priority:1; sid:9;)\npass" +
                        any + "sid:8;)\nreject" + any + "sid:7;)\ndrop" + any + "sid:6;)\nalert" + any +
@@ -42,7 +42,7 @@ TEST(RuleOrder, is_by_action_then_flowbits_then_priority_then_sid) {
               ElementsAre(8, 6, 7, 4, 5, 9, 1, 2));
 }
 
-TEST(RuleOrder, follows_a_chain_of_flowbits_of_any_length_wherever_its_rules_stand) {
+TEST(RuleOrder, FollowsAChainOfFlowbitsOfAnyLengthWhereverItsRulesStand) {
   constexpr std::uint32_t length = 3000;  // deeper than a recursion should go
   std::vector<std::uint32_t> links(length);
   std::iota(links.begin(), links.end(), 0U);
@@ -61,7 +61,7 @@ TEST(RuleOrder, follows_a_chain_of_flowbits_of_any_length_wherever_its_rules_sta
 }
 
 // Such rules ask for each other's flowbits: none is first by what it sets.
-TEST(RuleOrder, is_by_sid_in_a_circle_which_stands_as_a_whole_behind_what_leads_to_it) {
+TEST(RuleOrder, IsBySidInACircleWhichStandsAsAWholeBehindWhatLeadsToIt) {
   EXPECT_THAT(order_of(udp("flowbits:isset,y; flowbits:set,x; sid:4") + udp("flowbits:isset,x; flowbits:set,y; sid:3") +
                        udp("flowbits:isset,s; flowbits:set,x; sid:9") + udp("flowbits:isset,y; flowbits:set,z; sid:1") +
                        udp("flowbits:isset,z; sid:2") + udp("flowbits:set,s; sid:10")),
@@ -82,7 +82,7 @@ std::string points_of_text(const std::string& text) {
   return all;
 }
 
-TEST(RuleOrder, what_asks_for_a_flowbit_is_inspected_again_where_its_message_may_set_it) {
+TEST(RuleOrder, WhatAsksForAFlowbitIsInspectedAgainWhereItsMessageMaySetIt) {
   const std::string request = "alert http any any -> any any (flow:to_server; ";
   const std::string sets = request + "http.user_agent; content:\"a\"; flowbits:set,x; sid:1;)\n";
   const std::string body = request + "http.request_body; content:\"a\"; flowbits:set,x; sid:1;)\n";
@@ -110,7 +110,7 @@ TEST(RuleOrder, what_asks_for_a_flowbit_is_inspected_again_where_its_message_may
             "packet, headers");
 }
 
-TEST(RuleOrder, what_a_later_part_may_clear_or_set_waits_as_does_what_asks_for_what_that_sets) {
+TEST(RuleOrder, WhatALaterPartMayClearOrSetWaitsAsDoesWhatAsksForWhatThatSets) {
   const auto rule = [](const std::string& action, const std::string& buffer, const std::string& bits, int sid) {
     return action + " http any any -> any any (flow:to_server; " + buffer + "; content:\"a\"; flowbits:" + bits +
            "; sid:" + std::to_string(sid) + ";)\n";

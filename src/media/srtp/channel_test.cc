@@ -20,7 +20,7 @@ using test::Secrets;
 using test::ssrc;
 
 // Every suite, with CSRCs, extension, MKI and payloads of 0 and more bytes, and every kind of packet that is too short.
-TEST(Channel, what_is_protected_is_unprotected) {
+TEST(Channel, WhatIsProtectedIsUnprotected) {
   for (const SuiteFacts& suite : suites) {
     for (const Protocol protocol : {Protocol::rtp, Protocol::rtcp}) {
       for (const std::size_t mki_length : {0, 1, 4, 128}) {
@@ -46,7 +46,7 @@ TEST(Channel, what_is_protected_is_unprotected) {
   }
 }
 
-TEST(Channel, any_changed_bit_is_seen) {
+TEST(Channel, AnyChangedBitIsSeen) {
   for (const SuiteFacts& suite : suites) {
     for (const Protocol protocol : {Protocol::rtp, Protocol::rtcp}) {
       Pair pair({.suite = suite.suite, .protocol = protocol});
@@ -70,7 +70,7 @@ TEST(Channel, any_changed_bit_is_seen) {
 }
 
 // The same job as prepare() makes of a first packet, and finish() takes it; but nothing has changed before that.
-TEST(Channel, packets_are_prepared_before_it_is_anybodys) {
+TEST(Channel, PacketsArePreparedBeforeItIsAnybodys) {
   for (const SuiteFacts& suite : suites) {
     for (const Protocol protocol : {Protocol::rtp, Protocol::rtcp}) {
       for (const std::uint32_t roc : {0U, 7U}) {
@@ -117,7 +117,7 @@ TEST(Channel, packets_are_prepared_before_it_is_anybodys) {
   }
 }
 
-TEST(Channel, packets_that_are_cut_short_are_refused_at_every_length) {
+TEST(Channel, PacketsThatAreCutShortAreRefusedAtEveryLength) {
   for (const SuiteFacts& suite : suites) {
     for (const Protocol protocol : {Protocol::rtp, Protocol::rtcp}) {
       Pair pair({.suite = suite.suite, .protocol = protocol}, 4);
@@ -132,7 +132,7 @@ TEST(Channel, packets_that_are_cut_short_are_refused_at_every_length) {
   }
 }
 
-TEST(Channel, a_frame_without_room_is_refused) {
+TEST(Channel, AFrameWithoutRoomIsRefused) {
   Pair pair;
   Bytes packet = test::rtp_packet(ssrc, 1, Bytes(20));
   crypto::Job job;
@@ -157,14 +157,14 @@ TEST(Channel, a_frame_without_room_is_refused) {
 // -- indexes
 // ---------------------------------------------------------------------------------------------------------------
 
-TEST(Channel, the_rollover_counter_follows_the_sequence) {
+TEST(Channel, TheRolloverCounterFollowsTheSequence) {
   Pair pair;
   for (const std::uint32_t sequence : {65533, 65535, 0, 65534, 2, 1, 30000, 60000, 24000, 54000, 3}) {
     EXPECT_EQ(pair.receive(pair.sealed_rtp(sequence)), Status::ok) << sequence;
   }
 }
 
-TEST(Channel, loss_reordering_and_repetition) {
+TEST(Channel, LossReorderingAndRepetition) {
   Pair pair;
   std::vector<Bytes> sent;
   for (std::uint32_t i = 0; i < 600; ++i) {
@@ -181,7 +181,7 @@ TEST(Channel, loss_reordering_and_repetition) {
   EXPECT_EQ(pair.receive(sent[300]), Status::too_old);
 }
 
-TEST(Channel, protect_never_uses_an_index_twice) {
+TEST(Channel, ProtectNeverUsesAnIndexTwice) {
   Pair pair;
   Flight first = test::prepare(pair.sender, test::rtp_packet(ssrc, 9, {1}));
   EXPECT_EQ(first.prepared, Status::ok);
@@ -206,7 +206,7 @@ TEST(Channel, protect_never_uses_an_index_twice) {
 // However far ahead a damaged sequence number is, and with others in flight; the lifetime is whole.
 // Whatever overtakes what at the beginning, a receiver by appendix A opens all that is sealed, and nothing is ahead of
 // it.
-TEST(Channel, the_first_packets_may_be_out_of_order) {
+TEST(Channel, TheFirstPacketsMayBeOutOfOrder) {
   struct Case {
     const char* what;
     std::vector<std::uint32_t> sequences;
@@ -233,7 +233,7 @@ TEST(Channel, the_first_packets_may_be_out_of_order) {
   }
 }
 
-TEST(Channel, what_is_withdrawn_has_never_come) {
+TEST(Channel, WhatIsWithdrawnHasNeverCome) {
   Pair pair({}, 0, 8);
   const auto begin = [&](std::uint32_t sequence) {
     Flight flight = test::prepare(pair.sender, test::rtp_packet(ssrc, sequence, {1, 2, 3}));
@@ -259,7 +259,7 @@ TEST(Channel, what_is_withdrawn_has_never_come) {
       << "eight have gone";
 }
 
-TEST(Channel, the_first_packet_and_rtcp_are_marked_at_once) {
+TEST(Channel, TheFirstPacketAndRtcpAreMarkedAtOnce) {
   Pair pair, control({.protocol = Protocol::rtcp});
   const auto marks = [](Channel& channel, Bytes packet) {
     const auto length = static_cast<std::uint32_t>(packet.size());
@@ -283,7 +283,7 @@ TEST(Channel, the_first_packet_and_rtcp_are_marked_at_once) {
   }
 }
 
-TEST(Channel, a_signalled_rollover_counter_is_where_both_begin) {
+TEST(Channel, ASignalledRolloverCounterIsWhereBothBegin) {
   Pair pair;
   EXPECT_EQ(pair.sender.open_stream(ssrc, 7), Status::ok);
   EXPECT_EQ(pair.sender.open_stream(ssrc, 8), Status::replayed);
@@ -293,7 +293,7 @@ TEST(Channel, a_signalled_rollover_counter_is_where_both_begin) {
   EXPECT_EQ(pair.receive(sealed), Status::ok);
 }
 
-TEST(Channel, an_index_ends) {
+TEST(Channel, AnIndexEnds) {
   Pair pair;
   EXPECT_EQ(pair.sender.open_stream(ssrc, 0xffffffff), Status::ok);
   pair.sealed_rtp(65535);
@@ -303,7 +303,7 @@ TEST(Channel, an_index_ends) {
 // -- in flight
 // -------------------------------------------------------------------------------------------------------------
 
-TEST(Channel, packets_of_one_stream_may_be_in_flight_across_a_wrap_and_finish_in_any_order) {
+TEST(Channel, PacketsOfOneStreamMayBeInFlightAcrossAWrapAndFinishInAnyOrder) {
   Pair pair;
   EXPECT_EQ(pair.receive(pair.sealed_rtp(65000)), Status::ok);
   std::vector<Flight> flights;
@@ -319,7 +319,7 @@ TEST(Channel, packets_of_one_stream_may_be_in_flight_across_a_wrap_and_finish_in
   }
 }
 
-TEST(Channel, a_packet_twice_in_flight_is_found_at_its_end) {
+TEST(Channel, APacketTwiceInFlightIsFoundAtItsEnd) {
   Pair pair;
   const Bytes packet = pair.sealed_rtp(7);
   for (const bool known : {false, true}) {
@@ -337,7 +337,7 @@ TEST(Channel, a_packet_twice_in_flight_is_found_at_its_end) {
 }
 
 // However far ahead their sequence numbers are: only what is authenticated moves the index.
-TEST(Channel, forged_packets_do_not_move_the_index) {
+TEST(Channel, ForgedPacketsDoNotMoveTheIndex) {
   Pair pair;
   EXPECT_EQ(pair.receive(pair.sealed_rtp(1000)), Status::ok);
   for (const std::uint32_t sequence : {33000, 65000, 30000, 62000, 20000}) {
@@ -347,7 +347,7 @@ TEST(Channel, forged_packets_do_not_move_the_index) {
   EXPECT_EQ(pair.receive(pair.sealed_rtp(1001)), Status::ok);
 }
 
-TEST(Channel, too_many_in_flight_are_refused) {
+TEST(Channel, TooManyInFlightAreRefused) {
   Pair pair;
   EXPECT_EQ(pair.receive(pair.sealed_rtp(0)), Status::ok);
   std::deque<Flight> flights;
@@ -373,7 +373,7 @@ TEST(Channel, too_many_in_flight_are_refused) {
 // -- SSRCs
 // -----------------------------------------------------------------------------------------------------------------
 
-TEST(Channel, ssrcs_have_indexes_of_their_own_and_are_bounded) {
+TEST(Channel, SsrcsHaveIndexesOfTheirOwnAndAreBounded) {
   Pair pair({.max_streams = 3});
   for (std::uint32_t i = 0; i < 30; ++i) {
     for (std::uint32_t of = 1; of <= 3; ++of) {
@@ -390,7 +390,7 @@ TEST(Channel, ssrcs_have_indexes_of_their_own_and_are_bounded) {
   EXPECT_EQ(pair.receive(fourth), Status::no_stream);
 }
 
-TEST(Channel, a_channel_gives_back_what_it_took) {
+TEST(Channel, AChannelGivesBackWhatItTook) {
   Lane lane;
   std::mt19937 random(1);
   const Secrets secrets(random, Suite::aead_aes_256_gcm);

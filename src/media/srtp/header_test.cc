@@ -10,7 +10,7 @@ namespace {
 
 using crypto::from_hex;
 
-TEST(RtpHeader, is_read_with_all_checks) {
+TEST(RtpHeader, IsReadWithAllChecks) {
   struct Case {
     std::string_view packet;
     Status status;
@@ -48,7 +48,7 @@ TEST(RtpHeader, is_read_with_all_checks) {
   EXPECT_EQ(parse_rtp(packet, header), Status::bad_header);
 }
 
-TEST(RtcpHeader, is_read_with_all_checks) {
+TEST(RtcpHeader, IsReadWithAllChecks) {
   struct Case {
     std::string_view packet;
     Status status;
@@ -66,7 +66,7 @@ TEST(RtcpHeader, is_read_with_all_checks) {
   }
 }
 
-TEST(PacketKind, tells_rtp_from_rtcp_on_one_port) {
+TEST(PacketKind, TellsRtpFromRtcpOnOnePort) {
   struct Case {
     std::string_view bytes;
     PacketKind kind;
@@ -90,7 +90,7 @@ TEST(PacketKind, tells_rtp_from_rtcp_on_one_port) {
   }
 }
 
-TEST(Suite, is_found_by_its_name) {
+TEST(Suite, IsFoundByItsName) {
   for (const SuiteFacts& suite : suites) {
     EXPECT_EQ(suite_named(suite.name), suite.suite);
     EXPECT_EQ(facts(suite.suite).name, suite.name);
@@ -101,7 +101,7 @@ TEST(Suite, is_found_by_its_name) {
   EXPECT_EQ(facts(Suite::aes_cm_128_hmac_sha1_32).tag_length(Protocol::rtcp), 10);
 }
 
-TEST(Status, each_has_a_name_of_its_own) {
+TEST(Status, EachHasANameOfItsOwn) {
   EXPECT_EQ(status_name(Status::ok), "ok");
   EXPECT_EQ(status_name(Status::auth_failed), "auth_failed");
   EXPECT_EQ(status_name(Status::too_many_in_flight), "too_many_in_flight");

@@ -11,7 +11,7 @@
 namespace sluice::srtp {
 namespace {
 
-TEST(Index, is_guessed_from_sixteen_bits) {
+TEST(Index, IsGuessedFromSixteenBits) {
   struct Case {
     std::uint64_t highest;
     std::uint16_t sequence;
@@ -39,7 +39,7 @@ TEST(Index, is_guessed_from_sixteen_bits) {
 }
 
 // RFC 3711 appendix A as it stands there, with signed numbers.
-TEST(Index, is_guessed_as_in_appendix_a) {
+TEST(Index, IsGuessedAsInAppendixA) {
   const auto appendix_a = [](std::int64_t roc, std::int64_t s_l, std::int64_t seq) {
     std::int64_t v = roc;
     if (s_l < 32768) {
@@ -62,7 +62,7 @@ TEST(Index, is_guessed_as_in_appendix_a) {
 }
 
 // Against a set of all indexes that were ever marked, with steps and jumps of all sizes.
-TEST(Window, knows_what_a_set_knows) {
+TEST(Window, KnowsWhatASetKnows) {
   for (const std::uint32_t bits : {64U, 128U, 256U, 1024U}) {
     std::vector<std::uint64_t> words(bits / 64);
     std::mt19937_64 random(bits);
@@ -89,7 +89,7 @@ TEST(Window, knows_what_a_set_knows) {
   }
 }
 
-TEST(StreamPool, is_bounded_and_gives_clean_streams) {
+TEST(StreamPool, IsBoundedAndGivesCleanStreams) {
   for (const std::uint32_t window : {0U, 32U, 96U, 100U, 32768U}) {
     EXPECT_EQ(StreamPool::make(1, window).error().message,
               "a replay window of " + std::to_string(window) + " packets: must be a power of two from 64 to 16384");

@@ -196,7 +196,7 @@ struct WithLibSrtp : testing::TestWithParam<std::tuple<Suite, Protocol, std::siz
   test::Lane lane;
 };
 
-TEST_P(WithLibSrtp, protects_to_the_same_bytes) {
+TEST_P(WithLibSrtp, ProtectsToTheSameBytes) {
   Channel ours = channel(Direction::protect);
   LibSrtp theirs(suite, protocol, secrets, Direction::protect);
   if (protocol == Protocol::rtcp) {
@@ -220,7 +220,7 @@ TEST_P(WithLibSrtp, protects_to_the_same_bytes) {
   EXPECT_GT(protected_ones, 500U);
 }
 
-TEST_P(WithLibSrtp, it_unprotects_what_we_protect) {
+TEST_P(WithLibSrtp, ItUnprotectsWhatWeProtect) {
   Channel ours = channel(Direction::protect);
   LibSrtp theirs(suite, protocol, secrets, Direction::unprotect);
   for (int i = 0; i < 700; ++i) {
@@ -236,7 +236,7 @@ TEST_P(WithLibSrtp, it_unprotects_what_we_protect) {
 
 // With packets lost, delayed, repeated and falsified on the way, many of ours in flight: the same verdict on each, and
 // the same bytes.
-TEST_P(WithLibSrtp, unprotects_as_it_does) {
+TEST_P(WithLibSrtp, UnprotectsAsItDoes) {
   LibSrtp sender(suite, protocol, secrets, Direction::protect);
   LibSrtp theirs(suite, protocol, secrets, Direction::unprotect);
   Channel ours = channel(Direction::unprotect);

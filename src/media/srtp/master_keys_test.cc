@@ -19,7 +19,7 @@ using test::Pair;
 using test::Secrets;
 using test::ssrc;
 
-TEST(Channel, a_key_ends_after_its_lifetime_and_the_next_follows) {
+TEST(Channel, AKeyEndsAfterItsLifetimeAndTheNextFollows) {
   std::mt19937 random(1);
   Lane lane;
   const Secrets first(random, Suite::aes_cm_128_hmac_sha1_80, 2);
@@ -45,7 +45,7 @@ TEST(Channel, a_key_ends_after_its_lifetime_and_the_next_follows) {
   EXPECT_EQ(test::prepare(*receiver, last).prepared, Status::no_key);
 }
 
-TEST(Channel, a_lifetime_holds_for_packets_in_flight) {
+TEST(Channel, ALifetimeHoldsForPacketsInFlight) {
   Pair pair;
   Channel receiver = pair.make({}, Direction::unprotect, 1);
   Flight one = test::prepare(receiver, pair.sealed_rtp(1));
@@ -57,7 +57,7 @@ TEST(Channel, a_lifetime_holds_for_packets_in_flight) {
 }
 
 // A rate of 16: a receiver without one agrees on the first 16 packets alone; the session keys are those of the period.
-TEST(Channel, session_keys_change_with_the_key_derivation_rate) {
+TEST(Channel, SessionKeysChangeWithTheKeyDerivationRate) {
   for (const Protocol protocol : {Protocol::rtp, Protocol::rtcp}) {
     const ChannelSettings rated{.protocol = protocol, .key_derivation_rate = 16};
     Pair pair(rated);
@@ -83,7 +83,7 @@ TEST(Channel, session_keys_change_with_the_key_derivation_rate) {
   }
 }
 
-TEST(Channel, key_periods_in_flight_are_bounded) {
+TEST(Channel, KeyPeriodsInFlightAreBounded) {
   Pair pair({.key_derivation_rate = 2});
   std::vector<Flight> flights;
   for (std::uint32_t i = 0; i < 8; ++i) {  // four periods
@@ -98,7 +98,7 @@ TEST(Channel, key_periods_in_flight_are_bounded) {
 }
 
 // Forged packets of other periods, in front of every packet of the stream's, in one batch with it.
-TEST(Channel, forged_periods_do_not_stop_an_authentic_stream) {
+TEST(Channel, ForgedPeriodsDoNotStopAnAuthenticStream) {
   constexpr std::uint32_t rate = 16;
   Pair pair({.key_derivation_rate = rate});
   const std::uint32_t in_table = pair.lane.keys.used();
@@ -126,7 +126,7 @@ TEST(Channel, forged_periods_do_not_stop_an_authentic_stream) {
 }
 
 // What is in flight for strangers at once is one period, and so at most one is derived.
-TEST(Channel, strangers_have_one_period_at_a_time) {
+TEST(Channel, StrangersHaveOnePeriodAtATime) {
   Pair pair({.key_derivation_rate = 16});
   ASSERT_EQ(pair.receive(pair.sealed_rtp(0)), Status::ok);
   const auto forge = [&](std::uint32_t of, std::uint32_t sequence) {
@@ -181,7 +181,7 @@ class Periods {
       MasterKeys::make(Suite::aes_cm_128_hmac_sha1_80, Protocol::rtp, rate, {&master_, 1}, table_);
 };
 
-TEST(MasterKeys, give_up_the_oldest_stranger_first) {
+TEST(MasterKeys, GiveUpTheOldestStrangerFirst) {
   Periods periods;
   ASSERT_EQ(periods.authentic(0, Periods::unknown), 0U);
   EXPECT_EQ(periods.forged(100, 0), 1U) << "near, but of nothing authentic";
@@ -192,7 +192,7 @@ TEST(MasterKeys, give_up_the_oldest_stranger_first) {
   EXPECT_EQ(periods.forged(105, Periods::unknown), 1U) << "not the one that was authentic, which is older";
 }
 
-TEST(MasterKeys, give_up_nothing_near_what_was_authentic_for_a_stranger) {
+TEST(MasterKeys, GiveUpNothingNearWhatWasAuthenticForAStranger) {
   Periods periods;
   ASSERT_EQ(periods.authentic(10, Periods::unknown), 0U);
   ASSERT_EQ(periods.authentic(11, 10), 1U);
@@ -203,7 +203,7 @@ TEST(MasterKeys, give_up_nothing_near_what_was_authentic_for_a_stranger) {
   EXPECT_EQ(periods.forged(100, 11), 0U) << "what is behind";
 }
 
-TEST(MasterKeys, give_up_the_period_of_the_highest_index_for_nothing) {
+TEST(MasterKeys, GiveUpThePeriodOfTheHighestIndexForNothing) {
   Periods periods;
   ASSERT_EQ(periods.authentic(10, Periods::unknown), 0U);
   ASSERT_EQ(periods.authentic(50, Periods::unknown), 1U);
@@ -212,7 +212,7 @@ TEST(MasterKeys, give_up_the_period_of_the_highest_index_for_nothing) {
   EXPECT_EQ(periods.take(11, 10), 1U) << "the oldest but it";
 }
 
-TEST(MasterKeys, give_up_nothing_in_flight_and_for_what_is_near_all_else) {
+TEST(MasterKeys, GiveUpNothingInFlightAndForWhatIsNearAllElse) {
   Periods periods;
   ASSERT_EQ(periods.authentic(10, Periods::unknown), 0U);
   ASSERT_EQ(periods.authentic(12, 10), 1U);
@@ -224,7 +224,7 @@ TEST(MasterKeys, give_up_nothing_in_flight_and_for_what_is_near_all_else) {
 }
 
 // SRTCP's index is whatever a packet says.
-TEST(Channel, periods_that_are_too_far_ahead_are_refused) {
+TEST(Channel, PeriodsThatAreTooFarAheadAreRefused) {
   for (const std::uint32_t rate : {0U, 16U}) {
     Pair pair({.protocol = Protocol::rtcp, .key_derivation_rate = rate});
     ASSERT_EQ(pair.receive(pair.sealed(test::rtcp_packet(ssrc, Bytes(20, 1)))), Status::ok);
@@ -237,7 +237,7 @@ TEST(Channel, periods_that_are_too_far_ahead_are_refused) {
   }
 }
 
-TEST(Channel, an_ssrc_that_is_refused_its_keys_is_not_known) {
+TEST(Channel, AnSsrcThatIsRefusedItsKeysIsNotKnown) {
   Pair pair({.key_derivation_rate = 2});
   for (std::uint32_t i = 0; i < 8; ++i) test::prepare(pair.sender, test::rtp_packet(ssrc, i, {}));  // four periods
   EXPECT_EQ(pair.sender.streams(), 1U);
@@ -248,7 +248,7 @@ TEST(Channel, an_ssrc_that_is_refused_its_keys_is_not_known) {
   EXPECT_EQ(pair.sender.streams(), 2U);
 }
 
-TEST(Channel, settings_are_checked) {
+TEST(Channel, SettingsAreChecked) {
   std::mt19937 random(1);
   Lane lane;
   const Secrets plain(random, Suite::aes_cm_128_hmac_sha1_80);

@@ -7,7 +7,7 @@
 namespace sluice::srtp {
 namespace {
 
-TEST(Suite, every_one_is_done_by_cores_and_by_gpus) {
+TEST(Suite, EveryOneIsDoneByCoresAndByGpus) {
   for (const SuiteFacts& suite : suites) {
     for (const crypto::Side* const side : {&crypto::cpu_side(), &crypto::gpu_side()}) {
       EXPECT_EQ(crypto::side_for({&side, 1}, suite.cipher, suite.key_length), side) << suite.name << ", " << side->name;

@@ -16,7 +16,7 @@ Bytes bytes_of(std::span<const std::uint8_t> span) {
   return {span.begin(), span.end()};
 }
 
-TEST(Vectors, key_derivation) {
+TEST(Vectors, KeyDerivation) {
   struct Case {
     Suite suite;
     std::string_view key, salt, cipher_key, session_salt, auth_key;
@@ -39,7 +39,7 @@ TEST(Vectors, key_derivation) {
 }
 
 // Section 4.3.1 by hand: key_id is the label and 48 bits of period, x is key_id XOR master_salt.
-TEST(Vectors, a_period_changes_every_key) {
+TEST(Vectors, APeriodChangesEveryKey) {
   const Bytes key = from_hex("e1f97a0d3e018be0d64fa32c06de4139");
   const Bytes salt = from_hex("0ec675ad498afeebb6960b3aabe6");
   const auto keys = derive(Suite::aes_cm_128_hmac_sha1_80, Protocol::rtcp, key, salt, 0x010203040506);
@@ -100,7 +100,7 @@ Channel channel_of(test::Lane& lane, const PacketCase& c, Direction direction) {
   return std::move(*channel);
 }
 
-TEST(Vectors, gcm_packets_are_protected) {
+TEST(Vectors, GcmPacketsAreProtected) {
   for (const PacketCase& c : packets) {
     test::Lane lane;
     Channel channel = channel_of(lane, c, Direction::protect);
@@ -114,7 +114,7 @@ TEST(Vectors, gcm_packets_are_protected) {
   }
 }
 
-TEST(Vectors, gcm_packets_are_unprotected) {
+TEST(Vectors, GcmPacketsAreUnprotected) {
   for (const PacketCase& c : packets) {
     test::Lane lane;
     Channel channel = channel_of(lane, c, Direction::unprotect);
@@ -124,7 +124,7 @@ TEST(Vectors, gcm_packets_are_unprotected) {
   }
 }
 
-TEST(Vectors, srtcp_that_is_only_authenticated_is_accepted) {
+TEST(Vectors, SrtcpThatIsOnlyAuthenticatedIsAccepted) {
   const PacketCase c = {"17.3",
                         Suite::aead_aes_128_gcm,
                         Protocol::rtcp,
