@@ -17,7 +17,6 @@
 
 #include <array>
 #include <atomic>
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 
@@ -46,6 +45,7 @@ struct Span {
   std::uint32_t first = 0;
   std::uint32_t count = 0;
   std::uint32_t end() const { return first + count; }
+  bool operator==(const Span&) const = default;
 };
 
 // What is to become of a frame.
@@ -71,7 +71,6 @@ struct Row {
   std::uint16_t port = 0;
 };
 static_assert(sizeof(Row) == 4);
-inline constexpr std::uint32_t sent_row = std::bit_cast<std::uint32_t>(Row{Fate::sent, packet::no_reason, 0});
 
 inline constexpr unsigned most_elements = 16;  // of a pipeline
 
@@ -98,6 +97,9 @@ struct Batch {
   std::uint32_t pass = 0;        // of the pipeline, that it is in
   std::uint32_t slot = 0;        // index in the ring: (lane, pass, slot) names a batch for per-batch device memory
   std::uint32_t device = 0;      // DevicePlan::device of the one that works on it
+  // Rows that the last element sends by one port, all of them; their Row does not say so (SendRun).
+  Span sent_together{};
+  std::uint16_t sent_port = 0;
   std::atomic<BatchState> state{BatchState::free};
 
   std::uint8_t* data(std::uint32_t i) const { return reinterpret_cast<std::uint8_t*>(frame[i]); }
@@ -116,8 +118,7 @@ struct Batch {
     row[i].fate = Fate::to_host;
     row[i].reason = otherwise;
   }
-  // In one store, which is read again as one word.
-  void send(std::uint32_t i, std::uint16_t port) { row[i] = std::bit_cast<Row>(sent_row | std::uint32_t{port} << 16); }
+  void send(std::uint32_t i, std::uint16_t port) { row[i] = {Fate::sent, packet::no_reason, port}; }
   // The frame has been made an answer, whose length is set: back out of the port that it came in by.
   void answer(std::uint32_t i, packet::Reason reason) {
     row[i].fate = Fate::answered;
@@ -128,6 +129,38 @@ struct Batch {
     row[i].fate = Fate::consumed;
     return mbuf[i];
   }
+};
+
+// Sends the rows of a span one after the other, as the last element of a pipeline does. While all leave by one port
+// nothing is written for a row. Each row is told once, in order: send() or other(). finish() comes last.
+class SendRun {
+ public:
+  SendRun(Batch& batch, Span span) : batch_(batch), span_(span) { batch_.sent_together = {}; }
+
+  void send(std::uint32_t i, std::uint16_t port) {
+    if (i == span_.first) port_ = port;
+    if (together_ && port == port_) [[likely]]
+      return;
+    other(i);
+    batch_.send(i, port);
+  }
+  // Something else becomes of row i.
+  void other(std::uint32_t i) {
+    if (!together_) return;
+    together_ = false;
+    for (std::uint32_t before = span_.first; before < i; ++before) batch_.send(before, port_);
+  }
+  void finish() {
+    if (!together_) return;
+    batch_.sent_together = span_;
+    batch_.sent_port = port_;
+  }
+
+ private:
+  Batch& batch_;
+  const Span span_;
+  std::uint16_t port_ = 0;
+  bool together_ = true;
 };
 
 }  // namespace sluice::engine

@@ -61,6 +61,7 @@ Batch* BatchRing::open() {
   batch.segments = 0;
   batch.max_length = 0;
   batch.bytes = 0;
+  batch.sent_together = {};
   batch.ticket = next_ticket_;
   batch.state.store(BatchState::open, std::memory_order_relaxed);
   has_open_ = true;

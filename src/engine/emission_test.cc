@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -97,6 +98,67 @@ class EmissionTest : public LaneTest {
   Scripted scripted_;
   bool decides_ = true;
 };
+
+// A last element that sends all of a span by port 1, but for what `instead` does.
+struct SendsInARun {
+  std::function<bool(SendRun&, Batch&, std::uint32_t)> instead = [](SendRun&, Batch&, std::uint32_t) { return false; };
+  std::optional<SendRun> run{};
+
+  void operator()(Batch& batch, std::uint32_t i) {
+    if (i == 0) run.emplace(batch, Span{0, batch.count});
+    if (!instead(*run, batch, i)) run->send(i, 1);
+    if (i + 1 == batch.count) run->finish();
+  }
+};
+
+TEST_F(EmissionTest, ASendRunIsWrittenDownOnlyWhereRowsDiffer) {
+  const auto drop = [](SendRun& run, Batch& batch, std::uint32_t i) {
+    run.other(i);
+    batch.drop(i, for_a_test);
+  };
+  const auto elsewhere = [](SendRun& run, Batch&, std::uint32_t i) { run.send(i, 0); };
+  decides_ = false;
+  for (const std::uint32_t odd : {0U, 1U, 5U, 9U, 10U}) {
+    for (const bool drops : {true, false}) {
+      SendsInARun sends{[&](SendRun& run, Batch& batch, std::uint32_t i) {
+        if (i != odd) return false;
+        drops ? drop(run, batch, i) : elsewhere(run, batch, i);
+        return true;
+      }};
+      scripted_.applies = [&](Batch& batch, std::uint32_t i, Emitter&) { sends(batch, i); };
+      make_on_core();
+      std::vector<Sent> expected;
+      for (std::uint32_t i = 0; i < 10; ++i) {
+        if (i != odd) expected.push_back({i, 60});
+      }
+      EXPECT_EQ(sent_of_ten(), expected) << odd;
+      EXPECT_EQ(forwarded().tx_frames[1].get(), expected.size());
+      EXPECT_EQ(forwarded().tx_bytes[1].get(), 60 * expected.size());
+      EXPECT_EQ(forwarded().drops[for_a_test].get(), odd < 10 && drops ? 1U : 0U);
+      EXPECT_EQ(forwarded().drops[undecided].get(), 0U);
+      void* back = nullptr;  // what leaves by port 0 comes in by it again
+      const bool came_back = rte_ring_dequeue(in_, &back) == 0;
+      EXPECT_EQ(came_back, odd < 10 && !drops);
+      if (came_back) rte_pktmbuf_free(static_cast<rte_mbuf*>(back));
+    }
+  }
+}
+
+TEST_F(EmissionTest, WhatIsMadeLeavesBehindItsRowOfASendRun) {
+  decides_ = false;
+  SendsInARun sends;
+  scripted_.applies = [&](Batch& batch, std::uint32_t i, Emitter& out) {
+    if (i == 7) out.emit(i, made(1007), 1);
+    sends(batch, i);
+  };
+  make_on_core();
+  std::vector<Sent> expected;
+  for (std::uint32_t i = 0; i < 10; ++i) {
+    expected.push_back({i, 60});
+    if (i == 7) expected.push_back({1007, 60});
+  }
+  EXPECT_EQ(sent_of_ten(), expected);
+}
 
 TEST_F(EmissionTest, WhatAnElementMakesLeavesBehindItsRow) {
   std::vector<rte_mbuf*> taken;

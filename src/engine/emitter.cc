@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <numeric>
 #include <optional>
 #include <utility>
 
@@ -43,13 +42,32 @@ Emitter::Emitter(std::vector<port::Port*> ports, std::uint16_t tx_queue, LaneCou
   made_sent_ = 0;
 }
 
-void Emitter::transmit_all(const Batch& batch, Span span) {
-  const std::uint16_t port = batch.row[span.first].port;
+namespace {
+std::uint64_t bytes_of(const Batch& batch, Span span) {
+  std::uint64_t bytes = 0;
+  for (std::uint32_t i = span.first; i < span.end(); ++i) bytes += batch.length[i];
+  return bytes;
+}
+}  // namespace
+
+void Emitter::write_rows(const Batch& batch) {
+  const Span span = batch.sent_together;
+  std::fill_n(batch.row + span.first, span.count, Row{Fate::sent, packet::no_reason, batch.sent_port});
+}
+
+// A whole burst goes from the batch to the port.
+void Emitter::transmit_together(const Batch& batch) {
+  const Span span = batch.sent_together;
+  const std::uint16_t port = batch.sent_port;
   Queue& queue = queues_[port];
+  if (queue.count == 0 && span.count == tx_burst_size && queue.hooks.empty()) [[likely]] {
+    send(port, &batch.mbuf[span.first], span.count, bytes_of(batch, span));
+    return;
+  }
   for (std::uint32_t i = span.first; i < span.end();) {
     const std::uint32_t count = std::min(span.end() - i, tx_burst_size - queue.count);
     std::copy_n(&batch.mbuf[i], count, &queue.frames[queue.count]);
-    std::copy_n(&batch.length[i], count, &queue.length[queue.count]);
+    queue.bytes += bytes_of(batch, {i, count});
     queue.count += count;
     i += count;
     if (queue.count == tx_burst_size) flush(port);
@@ -146,19 +164,20 @@ void Emitter::flush(std::uint16_t port) {
   Queue& queue = queues_[port];
   if (!queue.hooks.empty()) [[unlikely]]
     return flush_through_hooks(port);
-  send(port, queue.frames, queue.length, std::exchange(queue.count, 0));
+  send(port, queue.frames, std::exchange(queue.count, 0), std::exchange(queue.bytes, 0));
 }
 
 // A hook may transmit by any port, this one too.
 void Emitter::flush_through_hooks(std::uint16_t port) {
   Queue& queue = queues_[port];
   std::array<rte_mbuf*, tx_burst_size> frames;
-  std::array<std::uint32_t, tx_burst_size> length;
   unsigned count = std::exchange(queue.count, 0);
+  queue.bytes = 0;
   std::copy_n(queue.frames, count, frames.begin());
   for (TxHook* const hook : queue.hooks) count = hook->leave(lane_, port, frames.data(), count, *this);
-  for (unsigned i = 0; i < count; ++i) length[i] = rte_pktmbuf_pkt_len(frames[i]);
-  if (count != 0) send(port, frames.data(), length.data(), count);
+  std::uint64_t bytes = 0;
+  for (unsigned i = 0; i < count; ++i) bytes += rte_pktmbuf_pkt_len(frames[i]);
+  if (count != 0) send(port, frames.data(), count, bytes);
 }
 
 // Who says that this port is offered each burst once; null: it is waited for.
@@ -170,7 +189,7 @@ TxHook* Emitter::once(std::uint16_t port) const {
   return nullptr;
 }
 
-void Emitter::send(std::uint16_t port, rte_mbuf** frames, const std::uint32_t* length, unsigned total) {
+void Emitter::send(std::uint16_t port, rte_mbuf** frames, unsigned total, std::uint64_t bytes) {
   TxHook* const hook = once(port);
   const unsigned attempts = hook != nullptr ? 1 : tx_attempts;
   unsigned sent = 0;
@@ -189,10 +208,12 @@ void Emitter::send(std::uint16_t port, rte_mbuf** frames, const std::uint32_t* l
   if (tapping) [[unlikely]]
     tapping->end(sent);
   away_->resume(rte_rdtsc());  // what the driver takes is no absence
-  const std::uint64_t bytes = std::accumulate(length, length + sent, std::uint64_t{0});
   if (sent < total) [[unlikely]] {
     const packet::Reason told = hook != nullptr ? hook->not_taken(lane_, port, total - sent) : packet::no_reason;
-    for (unsigned i = sent; i < total; ++i) drop(frames[i], told != packet::no_reason ? told : tx_full);
+    for (unsigned i = sent; i < total; ++i) {
+      bytes -= rte_pktmbuf_pkt_len(frames[i]);
+      drop(frames[i], told != packet::no_reason ? told : tx_full);
+    }
   }
   counters_.tx_frames[port].add(sent);
   counters_.tx_bytes[port].add(bytes);

@@ -12,7 +12,6 @@
 #include <rte_mbuf.h>
 
 #include <cstdint>
-#include <cstring>
 #include <span>
 #include <vector>
 
@@ -42,11 +41,12 @@ class Emitter {
   // What became of these rows. A row that still goes on is dropped as `undecided`.
   void settle(const Batch& batch, Span span) {
     const bool has_made = !made_.empty();
-    if (has_made) [[unlikely]] {
+    if (has_made) [[unlikely]]
       order_made();
-    } else if (all_sent_alike(batch, span)) [[likely]] {
-      transmit_all(batch, span);
-      return;
+    if (batch.sent_together.count != 0) {
+      if (batch.sent_together == span && !has_made) [[likely]]
+        return transmit_together(batch);
+      write_rows(batch);
     }
     for (std::uint32_t i = span.first; i < span.end(); ++i) {
       const Row row = batch.row[i];
@@ -65,6 +65,7 @@ class Emitter {
     const bool has_made = !made_.empty();
     if (has_made) [[unlikely]]
       order_made();
+    write_rows(batch);
     for (std::uint32_t i = span.first; i < span.end(); ++i) {
       const Row row = batch.row[i];
       if (row.fate <= Fate::to_host) {
@@ -81,7 +82,7 @@ class Emitter {
   // `length`: bytes of the frame. Taken from the caller, who has it in cache, rather than from the mbuf.
   void transmit(rte_mbuf* frame, std::uint32_t length, std::uint16_t port) {
     Queue& queue = queues_[port];
-    queue.length[queue.count] = length;
+    queue.bytes += length;
     queue.frames[queue.count++] = frame;
     if (queue.count == tx_burst_size) {
       flush(port);
@@ -151,8 +152,8 @@ class Emitter {
  private:
   struct Queue {
     unsigned count = 0;
+    std::uint64_t bytes = 0;
     rte_mbuf* frames[tx_burst_size];
-    std::uint32_t length[tx_burst_size];
     std::vector<TxHook*> hooks;
   };
   struct Made {
@@ -160,19 +161,8 @@ class Emitter {
     std::uint16_t port;
     rte_mbuf* frame;
   };
-  // Whether all rows leave by one port.
-  static bool all_sent_alike(const Batch& batch, Span span) {
-    if (span.count == 0 || batch.row[span.first].fate != Fate::sent) return false;
-    std::uint32_t first, other = 0;
-    std::memcpy(&first, &batch.row[span.first], sizeof first);
-    for (std::uint32_t i = span.first; i < span.end(); ++i) {
-      std::uint32_t row;
-      std::memcpy(&row, &batch.row[i], sizeof row);
-      other |= row ^ first;
-    }
-    return other == 0;
-  }
-  void transmit_all(const Batch& batch, Span span);
+  void transmit_together(const Batch& batch);
+  static void write_rows(const Batch& batch);
   void settle_rest(const Batch& batch, std::uint32_t i, Row row);
   void order_made();
   void transmit_made(std::uint32_t i);
@@ -180,7 +170,7 @@ class Emitter {
   void flush(std::uint16_t port);
   void flush_through_hooks(std::uint16_t port);
   TxHook* once(std::uint16_t port) const;
-  void send(std::uint16_t port, rte_mbuf** frames, const std::uint32_t* length, unsigned total);
+  void send(std::uint16_t port, rte_mbuf** frames, unsigned total, std::uint64_t bytes);
   void free_dropped();
 
   std::vector<port::Port*> ports_;

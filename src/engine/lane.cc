@@ -6,6 +6,7 @@
 #include <rte_prefetch.h>
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 namespace sluice::engine {
@@ -146,11 +147,12 @@ void Lane::took(unsigned count, unsigned most) {
 }
 
 // From the queue, which may be shared, or from what the lane that owns the queue has put aside for this one.
-unsigned Lane::receive_burst(unsigned most, std::uint64_t& now) {
+unsigned Lane::receive_burst(Batch& batch, unsigned most, std::uint64_t& now) {
+  burst_ = batch.mbuf + batch.count;
   if (parts_.shares_queue) {
     const unsigned count = inbox_.take(burst_, most, now);
     took(count, most);
-    prefetch_and_count(count);
+    describe(batch, count);
     return count;
   }
   unsigned count = parts_.ports[parts_.port]->rx_burst(parts_.queue, burst_, most);
@@ -159,30 +161,39 @@ unsigned Lane::receive_burst(unsigned most, std::uint64_t& now) {
     now = rte_rdtsc();
     collector_.away->resume(now);
     now -= parts_.ports[parts_.port]->waited(parts_.queue);
-    if (prefetch_and_count(count)) [[unlikely]] {
+    if (describe(batch, count)) [[unlikely]] {
       count = linearize(count);
-      prefetch_and_count(count);
+      describe(batch, count);
     }
     if (spread_) {
       count = spread_->spread(burst_, count, now, collected_counters_);
-      prefetch_and_count(count);
+      describe(batch, count);
     }
   }
   return count;
 }
 
-// Fetches the headers and counts the bytes of the burst; whether one of its frames came in pieces.
-bool Lane::prefetch_and_count(unsigned count) {
-  rte_mbuf** const frames = burst_;
-  std::uint64_t bytes = 0;
+// Writes down where the burst's frames are and how long, and fetches their headers; whether one came in pieces.
+bool Lane::describe(Batch& batch, unsigned count) {
+  const rte_mbuf* const* const frames = burst_;
+  std::uint64_t* const address = batch.frame + batch.count;
+  std::uint16_t* const lengths = batch.length + batch.count;
+  std::uint32_t bytes = 0;
+  std::uint16_t longest = 0;
   unsigned pieces = 0;
   for (unsigned i = 0; i < count; ++i) {
     const rte_mbuf* const frame = frames[i];
-    rte_prefetch0(rte_pktmbuf_mtod(frame, const void*));
-    bytes += rte_pktmbuf_pkt_len(frame);
+    const void* const data = rte_pktmbuf_mtod(frame, const void*);
+    rte_prefetch0(data);
+    const std::uint16_t length = rte_pktmbuf_data_len(frame);
+    address[i] = reinterpret_cast<std::uint64_t>(data);
+    lengths[i] = length;
+    longest = std::max(longest, length);
+    bytes += length;
     pieces |= frame->nb_segs - 1U;
   }
   burst_bytes_ = bytes;
+  burst_longest_ = longest;
   return pieces != 0;
 }
 
@@ -231,23 +242,12 @@ void Lane::refuse(unsigned count) {
   rte_pktmbuf_free_bulk(burst_, count);
 }
 
-// The batch has room for a burst.
+// What describe() has written becomes rows.
 void Lane::append(Batch& batch, unsigned count) const {
-  const Row row{.port = parts_.port};
-  std::uint16_t longest = 0;
-  std::uint32_t at = batch.count;
-  for (unsigned i = 0; i < count; ++i, ++at) {
-    rte_mbuf* const frame = burst_[i];
-    const std::uint16_t length = rte_pktmbuf_data_len(frame);
-    batch.mbuf[at] = frame;
-    batch.frame[at] = reinterpret_cast<std::uint64_t>(rte_pktmbuf_mtod(frame, const void*));
-    batch.length[at] = length;
-    batch.row[at] = row;
-    longest = std::max(longest, length);
-  }
-  batch.count = at;
+  std::fill_n(batch.row + batch.count, count, Row{.port = parts_.port});
+  batch.count += count;
   batch.bytes += burst_bytes_;
-  batch.max_length = std::max<std::uint32_t>(batch.max_length, longest);
+  batch.max_length = std::max<std::uint32_t>(batch.max_length, burst_longest_);
 }
 
 void Lane::collect(Batch& batch, unsigned count, std::uint64_t now) {
@@ -304,7 +304,7 @@ unsigned Lane::receive() {
   }
   std::uint64_t now = 0;
   const unsigned most = burst_room();
-  const unsigned count = receive_burst(most, now);
+  const unsigned count = receive_burst(*batch, most, now);
   std::uint32_t load = 0;
   if (tapped()) [[unlikely]]
     parts_.tap->received(parts_.index, parts_.port, {burst_, count}, now);
@@ -368,13 +368,14 @@ void Lane::abandon() {
     open_count_ = 0;
   }
   std::uint64_t rx_tsc = 0;
+  std::array<rte_mbuf*, burst_size> waiting;
   while (inbox_ && !inbox_.empty()) {
-    const unsigned count = inbox_.take(burst_, burst_size, rx_tsc);
+    const unsigned count = inbox_.take(waiting.data(), burst_size, rx_tsc);
     collected_counters_.rx_frames.add(count);
     for (unsigned i = 0; i < count; ++i) {
-      collected_counters_.rx_bytes.add(rte_pktmbuf_data_len(burst_[i]));
+      collected_counters_.rx_bytes.add(rte_pktmbuf_data_len(waiting[i]));
     }
-    give_up(burst_, count);
+    give_up(waiting.data(), count);
   }
   forwarded_.set(collected_.get());
 }

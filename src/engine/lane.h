@@ -139,14 +139,14 @@ class Lane {
   unsigned receive();
   void took(unsigned count, unsigned most);
   unsigned burst_room() const;
-  unsigned receive_burst(unsigned most, std::uint64_t& now);
+  unsigned receive_burst(Batch& batch, unsigned most, std::uint64_t& now);
   void collect(Batch& batch, unsigned count, std::uint64_t now);
   void count_without_sending(Batch& batch);
   bool in_time(std::uint64_t rx_tsc) const;
   bool tapped() const { return parts_.tap != nullptr && parts_.tap->on(); }
   void show_drops(rte_mbuf* const* frames, unsigned count, packet::Reason reason);
   void refuse(unsigned count);
-  bool prefetch_and_count(unsigned count);
+  bool describe(Batch& batch, unsigned count);
   unsigned linearize(unsigned count);
   void append(Batch& batch, unsigned count) const;
   bool device_is_behind() const;
@@ -177,8 +177,10 @@ class Lane {
   LaneCounters collected_counters_, forwarded_counters_;
   Counter collected_, forwarded_;  // frames that entered and left batches
   Histogram latency_;
-  rte_mbuf* burst_[burst_size];
+  // What was received last: in the open batch, right behind its rows, and none of them until append().
+  rte_mbuf** burst_ = nullptr;
   std::uint64_t burst_bytes_ = 0;
+  std::uint16_t burst_longest_ = 0;
   bool applies_at_length_ = false, keeps_time_ = false;  // of the pipeline
   // Between two calls of its idle(), and when the last one was; the forwarder's.
   const std::uint64_t idle_tsc_ = rte_get_tsc_hz() * least_idle.count() / 1000;

@@ -11,9 +11,15 @@ std::vector<std::uint16_t> peers_of(const engine::PortTable& ports) {
 }
 
 void PeerElement::apply(engine::Batch& batch, engine::Span span, engine::Emitter& /*out*/) {
+  engine::SendRun run(batch, span);
   for (std::uint32_t i = span.first; i < span.end(); ++i) {
-    if (batch.goes_on(i)) batch.send(i, peers_[batch.row[i].port]);
+    if (batch.goes_on(i)) {
+      run.send(i, peers_[batch.row[i].port]);
+    } else {
+      run.other(i);
+    }
   }
+  run.finish();
 }
 
 }  // namespace sluice::function

@@ -292,15 +292,14 @@ bool Router::may_be_for_host(const std::uint8_t* ipv4_frame) const {
 
 // Where no element is in front classify() does it, in one go.
 void Router::admit(engine::Batch& batch, engine::Span span) {
-  if (!is_first()) admit_all<false>(batch, span);
+  if (!is_first()) admit_all(batch, span);
 }
 
-template <bool described>
 void Router::admit_all(engine::Batch& batch, engine::Span span) {
   for (engine::Span part{span.first, 0}; part.first < span.end(); part = {part.end(), 0}) {
     const std::uint16_t port = batch.row[part.first].port;
     while (part.end() < span.end() && batch.row[part.end()].port == port) ++part.count;
-    admit_port<described>(batch, part);
+    admit_port<false>(batch, part);
   }
 }
 
@@ -393,7 +392,7 @@ void Router::classify(engine::Batch& batch, engine::Span span) {
   const RouteArea a = area_of(batch);
   if (span.first == 0) a.header->keys6 = 0;
   if (is_first()) {
-    admit_all<true>(batch, span);
+    admit_port<true>(batch, span);  // a lane's burst is of one port
     return;
   }
   std::uint32_t next_key = a.header->keys6;
@@ -495,11 +494,13 @@ void Router::refuse_size(Adjacency adjacency, engine::Batch& batch, std::uint32_
 void Router::apply(engine::Batch& batch, engine::Span span, engine::Emitter& out) {
   const std::uint32_t end = span.end();
   const RouteArea a = area_of(batch);
+  engine::SendRun run(batch, span);
   for (std::uint32_t i = span.first; i < end; ++i) {
     if (i + ahead < batch.count) {  // those of the next span, too
       rte_prefetch0(reinterpret_cast<const void*>(batch.frame[i + ahead]));
     }
     if (!batch.goes_on(i)) [[unlikely]] {
+      run.other(i);
       continue;
     }
     std::uint8_t* const frame = batch.data(i);
@@ -513,16 +514,19 @@ void Router::apply(engine::Batch& batch, engine::Span span, engine::Emitter& out
           adjacencies_->at(adjacencies_->member(adjacency.group(), packet::flow_hash(frame, batch.length[i], view)));
     }
     if (adjacency.kind() != AdjacencyKind::forward) [[unlikely]] {
+      run.other(i);
       turn_aside(adjacency, batch, i, out);
       continue;
     }
     const std::uint16_t port = adjacency.port();
     std::uint8_t& ttl = frame[ethernet + (v6 ? 7 : 8)];
     if (ttl <= 1) [[unlikely]] {
+      run.other(i);
       expire(adjacency, batch, i, out);
       continue;
     }
     if (batch.length[i] > ethernet + table_->carries(port)) [[unlikely]] {
+      run.other(i);
       refuse_size(adjacency, batch, i, out);
       continue;
     }
@@ -536,8 +540,9 @@ void Router::apply(engine::Batch& batch, engine::Span span, engine::Emitter& out
     } else {
       packet::decrement_ttl(*reinterpret_cast<packet::Ipv4Header*>(frame + ethernet));
     }
-    batch.send(i, port);
+    run.send(i, port);
   }
+  run.finish();
 }
 
 }  // namespace sluice::function

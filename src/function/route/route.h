@@ -124,9 +124,8 @@ class Router : public engine::Element,
   RouteArea area_of(const engine::Batch& batch) const { return {area(batch), batch.capacity}; }
   // `port`: what the control plane says of it; null: nothing.
   packet::FrameKind look_closer(engine::Batch& batch, std::uint32_t i, const IngressTable::Port* port) const;
-  // Rows of one port. `check`: of what is for the router; null, and `checks` false: nothing is checked.
-  template <bool described>
   void admit_all(engine::Batch& batch, engine::Span span);
+  // Rows of one port. `check`: of what is for the router; null, and `checks` false: nothing is checked.
   template <bool described>
   void admit_port(engine::Batch& batch, engine::Span span);
   template <bool checks, typename Admitted>
