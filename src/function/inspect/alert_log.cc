@@ -63,11 +63,12 @@ void take_frame(AlertRecord& record, std::string_view frame, const match::Packet
 namespace {
 
 void take(AlertRecord& record, std::uint64_t microseconds, std::string_view frame, const match::PacketFacts& packet,
-          flow::Direction direction, const flow::Flow* flow) {
+          flow::Direction direction, const flow::Flow* flow, const TunnelEnds* tunnel) {
   record.microseconds = microseconds;
   record.direction = direction;
   record.has_frame = !frame.empty();
   if (record.has_frame) take_frame(record, frame, packet);
+  record.tunnel = tunnel != nullptr ? *tunnel : TunnelEnds();
   record.has_flow = flow != nullptr;
   if (record.has_flow) record.flow = *flow;
 }
@@ -112,7 +113,7 @@ void AlertLane::alert(const Alert& alert) {
   record->stream = alert.stream && alert.packet->has_tcp;
   record->reason = DropReason::rules;
   record->port = alert.frame.empty() ? no_port : port_;
-  take(*record, alert.microseconds, alert.frame, *alert.packet, alert.direction, alert.flow);
+  take(*record, alert.microseconds, alert.frame, *alert.packet, alert.direction, alert.flow, alert.tunnel);
   record->http.take(alert.transaction, ring_.next_http());
   record->drop_too = record->blocked && record->has_frame && !is_told(alert.frame, alert.microseconds);
   if (record->drop_too) {
@@ -143,7 +144,7 @@ void AlertLane::dropped(const DroppedFrame& frame) {
   record->rule = frame.rule;
   record->reason = frame.reason;
   record->port = port_;
-  take(*record, frame.microseconds, frame.frame, *frame.packet, frame.direction, frame.flow);
+  take(*record, frame.microseconds, frame.frame, *frame.packet, frame.direction, frame.flow, frame.tunnel);
   ring_.push({});
 }
 

@@ -48,7 +48,8 @@ struct AlertRecord {
   std::uint8_t tcp_reserved = 0;
   std::uint16_t udp_length = 0;
   std::uint32_t payload_size = 0;
-  AlertHttp http;  // alert
+  TunnelEnds tunnel;  // that the packet was in; of depth 0: none
+  AlertHttp http;     // alert
 };
 
 // Of the frame, whose facts these are: all but the flow.

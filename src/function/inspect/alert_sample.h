@@ -71,6 +71,10 @@ class Sample {
     direction_ = opposite(direction_);
     return *this;
   }
+  Sample& in_tunnel(const TunnelEnds* ends) {
+    tunnel_ = ends;
+    return *this;
+  }
   // In this one the alerts are found.
   Sample& transaction(const flow::http::Transaction* transaction) {
     transaction_ = transaction;
@@ -78,7 +82,7 @@ class Sample {
   }
   Alert alert(std::uint32_t rule, bool blocked = false, bool stream = false) const {
     return {rules_.get(),    rule,    sample_time, view(frame_), &packet_, direction_, has_flow_ ? &flow_ : nullptr,
-            packet_.payload, blocked, stream,      transaction_};
+            packet_.payload, blocked, stream,      transaction_, tunnel_};
   }
   DroppedFrame dropped(DropReason reason) const {
     return {sample_time, view(frame_), &packet_, direction_, has_flow_ ? &flow_ : nullptr, reason};
@@ -93,6 +97,7 @@ class Sample {
   flow::Direction direction_ = flow::Direction::to_server;
   bool has_flow_ = false;
   const flow::http::Transaction* transaction_ = nullptr;
+  const TunnelEnds* tunnel_ = nullptr;
 };
 
 // What a client and a server say to each other, as the parser makes transactions of it. Views hold while it lives.

@@ -182,6 +182,49 @@ const std::string* class_of(const AlertRecord& record) {
   return type == nullptr ? nullptr : &type->description;
 }
 
+std::string text_of_protocol(std::uint8_t protocol) {
+  const char* const name = name_of_protocol(protocol);
+  return name != nullptr ? name : std::to_string(protocol);
+}
+
+// Suricata's texts, and in their manner of what it does not know. What it takes off without a packet of its own (MPLS,
+// PPPoE) is of the wire.
+const char* packet_source(const AlertRecord& record, const Tuple& tuple) {
+  if (!tuple.of_packet) return "stream (flow timeout)";
+  switch (record.tunnel.kind) {
+    case packet::Tunnel::ip:
+      return record.tunnel.family == 6 ? "ipv6 tunnel" : "ipv4 tunnel";
+    case packet::Tunnel::gre:
+      return "gre tunnel";
+    case packet::Tunnel::vxlan:
+      return "vxlan encapsulation";
+    case packet::Tunnel::geneve:
+      return "geneve encapsulation";
+    case packet::Tunnel::gtp_u:
+      return "gtp-u tunnel";
+    case packet::Tunnel::nsh:
+      return "nsh encapsulation";
+    case packet::Tunnel::none:
+    case packet::Tunnel::mpls:
+    case packet::Tunnel::pppoe:
+      break;
+  }
+  return "wire/pcap";
+}
+
+// The outermost packet.
+Json tunnel_of(const TunnelEnds& ends) {
+  Json tunnel;
+  tunnel["src_ip"] = text_of(ends.source);
+  tunnel["src_port"] = ends.source_port;
+  tunnel["dest_ip"] = text_of(ends.destination);
+  tunnel["dest_port"] = ends.destination_port;
+  tunnel["proto"] = text_of_protocol(ends.protocol);
+  tunnel["depth"] = ends.depth;
+  tunnel["pkt_src"] = "wire/pcap";
+  return tunnel;
+}
+
 Json header(const AlertRecord& record, const Tuple& tuple, const char* type, std::string_view in_iface) {
   Json line;
   line["timestamp"] = eve_time(record.microseconds);
@@ -195,13 +238,14 @@ Json header(const AlertRecord& record, const Tuple& tuple, const char* type, std
   line["src_port"] = tuple.source_port;
   line["dest_ip"] = text_of(tuple.destination);
   line["dest_port"] = tuple.destination_port;
-  const char* const name = name_of_protocol(tuple.protocol);
-  line["proto"] = name != nullptr ? std::string(name) : std::to_string(tuple.protocol);
+  line["proto"] = text_of_protocol(tuple.protocol);
   if (tuple.of_packet && record.packet.has_icmp) {
     line["icmp_type"] = record.packet.icmp_type;
     line["icmp_code"] = record.packet.icmp_code;
   }
-  line["pkt_src"] = tuple.of_packet ? "wire/pcap" : "stream (flow timeout)";
+  line["pkt_src"] = packet_source(record, tuple);
+  if (tuple.of_packet && record.tunnel.depth != 0 && record.tunnel.family != 0)
+    line["tunnel"] = tunnel_of(record.tunnel);
   return line;
 }
 

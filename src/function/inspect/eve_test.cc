@@ -256,6 +256,34 @@ TEST_F(EveTest, tags_of_all_three_types_are_told) {
   }
 }
 
+TEST_F(EveTest, OfAPacketInATunnelTheOutermostEndsAreTold) {
+  Sample sample(rules_, PacketBuilder().ipv4("192.0.2.1", "192.0.2.9").udp(5353, 53).build());
+  const TunnelEnds ends{.kind = packet::Tunnel::vxlan,
+                        .depth = 1,
+                        .family = 4,
+                        .protocol = 17,
+                        .source_port = 50000,
+                        .destination_port = 4789,
+                        .source = *packet::IpAddress::parse("198.51.100.1"),
+                        .destination = *packet::IpAddress::parse("198.51.100.2")};
+  lane().alert(sample.in_tunnel(&ends).alert(1));
+  const json line = only_line();
+  EXPECT_EQ(line["src_ip"], "192.0.2.1");
+  EXPECT_EQ(line["pkt_src"], "vxlan encapsulation");
+  EXPECT_EQ(line["tunnel"].dump(), R"({"depth":1,"dest_ip":"198.51.100.2","dest_port":4789,"pkt_src":"wire/pcap",)"
+                                   R"("proto":"UDP","src_ip":"198.51.100.1","src_port":50000})");
+}
+
+// MPLS and PPPoE have no ends.
+TEST_F(EveTest, OfATunnelWithoutIpThereAreNone) {
+  Sample sample(rules_, PacketBuilder().ipv4("192.0.2.1", "192.0.2.9").udp(5353, 53).build());
+  const TunnelEnds ends{.kind = packet::Tunnel::mpls, .depth = 1, .source = {}, .destination = {}};
+  lane().alert(sample.in_tunnel(&ends).alert(1));
+  const json line = only_line();
+  EXPECT_EQ(line["pkt_src"], "wire/pcap");
+  EXPECT_FALSE(line.contains("tunnel"));
+}
+
 TEST_F(EveTest, icmp_has_type_and_code_and_no_ports) {
   Sample sample(rules_, PacketBuilder().ipv4("192.0.2.1", "192.0.2.9").icmp(8, 3, 0x00050006).payload(2).build());
   sample.flow();

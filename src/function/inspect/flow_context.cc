@@ -22,6 +22,7 @@ void FlowContext::make(EventContexts& contexts, flow::Flow& flow, flow::Directio
   } else {
     made_.emplace(frame->frame, frame->microseconds, end, flow, direction, &frame->verdict, frame->budget);
     made_->context.is_datagram = frame->is_datagram;
+    made_->context.tunnel = frame->tunnel;
   }
   context_ = &made_->context;
 }

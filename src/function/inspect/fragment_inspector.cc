@@ -15,6 +15,7 @@ void FragmentInspector::inspect(PacketContext& fragment, std::optional<PacketCon
     datagram.emplace(fragments_.datagram(), fragment.microseconds, PrefilterMatches::of_unseen(), verdict,
                      fragment.budget);
     datagram->is_datagram = true;
+    datagram->tunnel = fragment.tunnel;
     inspect_datagram(*datagram);
     is_taken = !datagram->packet().fragment();  // a datagram of fragments is taken by nobody
   }

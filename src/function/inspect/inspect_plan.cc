@@ -71,6 +71,7 @@ std::string fixed_settings(const InspectOptions& now, const InspectOptions& want
         std::pair{"header_fields", had.http.max_headers != has.http.max_headers},
         std::pair{"content_codings", had.http.request_layers != has.http.request_layers},
         std::pair{"midstream", had.flows.midstream != has.flows.midstream},
+        std::pair{"tunnels", now.inspection.tunnels != wanted.inspection.tunnels},
         std::pair{"on_conflict", had.streams.drop_conflicts != has.streams.drop_conflicts},
         std::pair{"on_silence", had.drop_silent != has.drop_silent},
         std::pair{"on_overload", now.inspection.drop_on_overload != wanted.inspection.drop_on_overload},

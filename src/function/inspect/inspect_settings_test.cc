@@ -512,6 +512,7 @@ TEST_F(InspectSettings, WhatOnlyAStartTakesIsRefusedByAReload) {
                            "header_fields = 90",
                            "content_codings = 4",
                            "midstream = true",
+                           "tunnels = false",
                            "on_conflict = \"pass\"",
                            "on_silence = \"pass\"",
                            "on_overload = \"pass\"",

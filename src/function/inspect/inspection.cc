@@ -6,11 +6,6 @@
 #include "flow/plain_packet.h"
 
 namespace sluice::function {
-namespace {
-
-constexpr unsigned most_tunnels = 16;  // in each other
-
-}  // namespace
 
 Inspection::Inspection(std::unique_ptr<InspectionSearch> search, const InspectionSettings& settings, AlertSink& sink)
     : env_(std::move(search), settings, sink, conversations_),
@@ -140,7 +135,7 @@ const Judgement& Inspection::inspect_full(std::string_view frame, std::uint32_t 
   outer.verdict.judgement.reject = false;
   if (packet.fragment) return inspect_fragment(*inner, tunnels + 1);
   if (!tunnels_.may_hold(inner->packet().protocol, inner->packet().destination_port)) return end_frame(*inner);
-  if (tunnels + 1 == most_tunnels) {
+  if (tunnels + 1 == TunnelInspector::most) {
     env_.leave(*inner);
     return end_frame(*inner);
   }
@@ -165,7 +160,7 @@ void Inspection::report_dropped(PacketContext& context) {
   const bool by_rule = verdict.judgement.why == DropReason::rules && verdict.judgement.by_rule;
   env_.reporter.sink().dropped({context.microseconds, context.frame, &context.packet(), context.direction, context.flow,
                                 verdict.judgement.why, by_rule ? &rules() : nullptr,
-                                by_rule ? verdict.blocking_rule : 0});
+                                by_rule ? verdict.blocking_rule : 0, context.tunnel});
 }
 
 void Inspection::finish() {

@@ -85,6 +85,7 @@ class InspectionTunnels : public testing::Test, public AlertSink {
   void alert(const Alert& alert) override {
     sids_.push_back(rules_->detector().rules().rules[alert.rule].sid);
     source_port_ = alert.packet->source_port;
+    tunnel_ = alert.tunnel == nullptr ? TunnelEnds() : *alert.tunnel;
   }
   void dropped(const DroppedFrame& frame) override { drops_.push_back(frame.reason); }
 
@@ -99,6 +100,7 @@ class InspectionTunnels : public testing::Test, public AlertSink {
   std::vector<std::uint32_t> sids_;
   std::vector<DropReason> drops_;
   std::uint16_t source_port_ = 0;  // of the last alert
+  TunnelEnds tunnel_;              // likewise
   std::uint64_t now_ = 0;
   bool by_device_ = false;
   std::unique_ptr<Inspection> inspection_;  // last: it alerts at its end
@@ -110,7 +112,7 @@ Bytes datagram(bool v4, std::uint16_t port, const std::string& text = "evil cont
   return builder.udp(4000, port).payload(Bytes(text.begin(), text.end())).build();
 }
 
-TEST_F(InspectionTunnels, a_rule_sees_the_packet_in_each_kind) {
+TEST_F(InspectionTunnels, ARuleSeesThePacketInEachKind) {
   for (const Kind& kind : kinds) {
     for (const bool v4 : {true, false}) {
       for (const bool by_device : {false, true}) {
@@ -131,13 +133,13 @@ TEST_F(InspectionTunnels, a_rule_sees_the_packet_in_each_kind) {
   }
 }
 
-TEST_F(InspectionTunnels, none_is_looked_into_where_that_is_off) {
+TEST_F(InspectionTunnels, NoneIsLookedIntoWhereThatIsOff) {
   use("drop udp any 4000 -> any 53 (content:\"evil content\"; sid:1;)\n", false);
   for (const Kind& kind : kinds) EXPECT_FALSE(feed(kind.carry(datagram(true, 53))).drop) << kind.name;
   EXPECT_EQ(in_tunnels(), 0U);
 }
 
-TEST_F(InspectionTunnels, what_carries_it_is_inspected_besides) {
+TEST_F(InspectionTunnels, WhatCarriesItIsInspectedBesides) {
   use("alert udp any any -> any 4789 (content:\"content\"; sid:1;)\nalert udp any any -> any 53 (sid:2;)\n");
   feed(in_vxlan(datagram(true, 53)));
   EXPECT_THAT(alerts(), ElementsAre(1, 2));
@@ -149,15 +151,36 @@ TEST_F(InspectionTunnels, what_carries_it_is_inspected_besides) {
   EXPECT_THAT(alerts(), ElementsAre(1)) << "nothing more to look at";
 }
 
+TEST_F(InspectionTunnels, AnAlertSaysInWhichItWas) {
+  use("alert udp any any -> any 53 (content:\"evil content\"; sid:1;)\n");
+  feed(datagram(true, 53));
+  EXPECT_EQ(tunnel_.depth, 0);
+  feed(in_vxlan(datagram(true, 53)));
+  EXPECT_EQ(tunnel_.kind, packet::Tunnel::vxlan);
+  EXPECT_EQ(tunnel_.depth, 1);
+  EXPECT_EQ(tunnel_.destination_port, 4789);
+  EXPECT_EQ(tunnel_.source, *packet::IpAddress::parse("192.0.2.1"));
+  feed(in_vxlan(in_gre(datagram(true, 53))));
+  EXPECT_EQ(tunnel_.kind, packet::Tunnel::gre);
+  EXPECT_EQ(tunnel_.depth, 2);
+  EXPECT_EQ(tunnel_.destination_port, 4789) << "of the outermost one";
+  for (const Bytes& fragment : fragments_of(datagram(true, 53), 7, 8)) feed(in_gre(fragment));
+  EXPECT_EQ(tunnel_.kind, packet::Tunnel::gre) << "of a datagram of fragments, too";
+  EXPECT_EQ(tunnel_.protocol, 47);
+  feed(in_mpls(datagram(true, 53)));
+  EXPECT_EQ(tunnel_.kind, packet::Tunnel::mpls);
+  EXPECT_EQ(tunnel_.family, 0);
+}
+
 // Nobody knows the way back to an end in a tunnel.
-TEST_F(InspectionTunnels, a_reject_drops) {
+TEST_F(InspectionTunnels, ARejectDrops) {
   use("reject udp any any -> any 53 (sid:1;)\n");
   const Judgement judgement = feed(in_vxlan(datagram(true, 53)));
   EXPECT_TRUE(judgement.drop);
   EXPECT_FALSE(judgement.reject);
 }
 
-TEST_F(InspectionTunnels, streams_are_put_together) {
+TEST_F(InspectionTunnels, StreamsArePutTogether) {
   for (const Kind& kind : kinds) {
     use("drop tcp any any -> any 80 (flow:established,to_server; content:\"evil content\"; sid:1;)\n");
     const auto segment = [&](bool up, std::uint8_t flags, std::uint32_t sequence, std::uint32_t acknowledged,
@@ -174,7 +197,7 @@ TEST_F(InspectionTunnels, streams_are_put_together) {
   }
 }
 
-TEST_F(InspectionTunnels, fragments_in_them_are_put_together) {
+TEST_F(InspectionTunnels, FragmentsInThemArePutTogether) {
   const std::string text = std::string(52, '.') + "evil content" + std::string(60, '.');
   std::uint32_t id = 0;
   for (const Kind& kind : kinds) {
@@ -190,7 +213,7 @@ TEST_F(InspectionTunnels, fragments_in_them_are_put_together) {
   }
 }
 
-TEST_F(InspectionTunnels, a_tunnel_s_own_fragments_are_put_together) {
+TEST_F(InspectionTunnels, ATunnelSOwnFragmentsArePutTogether) {
   use("drop udp any any -> any 53 (content:\"evil content\"; sid:1;)\n");
   for (const Kind& kind : {Kind{"VXLAN", in_vxlan}, Kind{"GRE", in_gre}, Kind{"IP in IP", in_ip}}) {
     std::vector<bool> drops;
@@ -203,7 +226,7 @@ TEST_F(InspectionTunnels, a_tunnel_s_own_fragments_are_put_together) {
   }
 }
 
-TEST_F(InspectionTunnels, one_in_another_is_looked_into_too_up_to_sixteen) {
+TEST_F(InspectionTunnels, OneInAnotherIsLookedIntoTooUpToSixteen) {
   use("drop udp any any -> any 53 (content:\"evil content\"; sid:1;)\n");
   Bytes frame = datagram(true, 53);
   for (unsigned depth = 1; depth <= 15; ++depth) {
@@ -219,7 +242,7 @@ TEST_F(InspectionTunnels, one_in_another_is_looked_into_too_up_to_sixteen) {
 }
 
 // Cut and changed anywhere: what is read lies in the frame (the sanitizers see it).
-TEST_F(InspectionTunnels, any_bytes_may_be_in_one) {
+TEST_F(InspectionTunnels, AnyBytesMayBeInOne) {
   use("alert udp any any -> any 53 (content:\"evil content\"; sid:1;)\n");
   for (const Kind& kind : kinds) {
     const Bytes whole = kind.carry(in_ip(datagram(false, 53)));

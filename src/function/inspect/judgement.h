@@ -7,6 +7,7 @@
 
 #include "flow/flow.h"
 #include "flow/tcp_stream.h"
+#include "function/inspect/tunnel_ends.h"
 #include "match/confirm/packet_facts.h"
 
 namespace sluice::flow::http {
@@ -30,6 +31,7 @@ struct Alert {
   bool blocked;               // the frame is dropped
   bool stream;                // found in a TCP stream or an HTTP message, not in a packet by itself
   const flow::http::Transaction* transaction = nullptr;  // it was found in, or in the stream's bytes of; null: none
+  const TunnelEnds* tunnel = nullptr;                    // that the packet was in; null: none
 };
 
 // Why a frame is dropped, as an EVE `drop` event says it: "rules", "flow drop", "inspection budget", "stream conflict",
@@ -56,6 +58,7 @@ struct DroppedFrame {
   DropReason reason;
   const InspectionRules* rules = nullptr;  // DropReason::rules: of which this one drops, the first in their order
   std::uint32_t rule = 0;
+  const TunnelEnds* tunnel = nullptr;  // that the packet was in; null: none
 };
 
 class AlertSink {

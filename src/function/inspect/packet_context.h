@@ -74,7 +74,8 @@ class PacketContext {
   const flow::Packet* plain = nullptr;  // with PacketRules::as_flow_says: what its headers say
   flow::Direction direction = flow::Direction::to_server;
   const PacketRules rules = PacketRules::all;
-  bool is_datagram = false;  // put together from fragments
+  bool is_datagram = false;            // put together from fragments
+  const TunnelEnds* tunnel = nullptr;  // that it was in; null: none
   const PrefilterMatches matches{};
   Verdict& verdict;
   PacketBudget& budget;

@@ -115,6 +115,7 @@ Expected<std::unique_ptr<engine::Element>> make_inspect(Settings& settings, cons
   read_conversations(settings, options.inspection.conversations);
   options.inspection.fragments.memory = memory(settings, "fragment_memory", 32U << 20);
   read_limits(settings, options.inspection.conversations);
+  options.inspection.tunnels = settings.boolean("tunnels", true);
   options.inspection.drop_on_overload = settings.choice("on_overload", "drop", {"drop", "pass"}) == "drop";
   flow::StreamSettings& streams = options.inspection.conversations.streams;
   streams.drop_without_room = options.inspection.drop_on_overload;

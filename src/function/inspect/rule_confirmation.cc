@@ -82,7 +82,7 @@ void RuleConfirmation::act(PacketContext& context, const RuleSubject& subject) {
     ++env_.counters.alerts;
     env_.reporter.report({&env_.rules(), r, context.microseconds, context.frame, &context.packet(), context.direction,
                           subject.flow, subject.payload, context.verdict.judgement.drop, of_stream,
-                          of_stream ? transaction_of(subject, context.direction) : nullptr},
+                          of_stream ? transaction_of(subject, context.direction) : nullptr, context.tunnel},
                          subject.holds_alerts);
   }
 }

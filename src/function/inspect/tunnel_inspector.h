@@ -8,6 +8,7 @@
 // Thread-safety: none, of one lane. Cost: some 10 ns, and of a tunnel of IP without Ethernet a copy of the packet.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -28,16 +29,20 @@ class TunnelInspector {
   // The same of a frame without IP.
   bool may_hold_without_ip() const { return enabled_; }
 
-  // `outer` has been inspected by itself. `inner`: made if there is a packet in its tunnel, with its verdict and
-  // budget. Its frame is the one in the tunnel, or has the link addresses of `outer`; valid until the next call.
-  bool find(const PacketContext& outer, std::optional<PacketContext>& inner);
+  static constexpr unsigned most = 16;  // tunnels in each other
+  // `outer` has been inspected by itself, and is in less than `most` tunnels. `inner`: made if there is a packet in its
+  // tunnel, with its verdict and budget. Its frame is the one in the tunnel, or has the link addresses of `outer`;
+  // valid until the next call. Its TunnelEnds are for as long as the frame is inspected.
+  bool find(PacketContext& outer, std::optional<PacketContext>& inner);
 
  private:
+  const TunnelEnds& ends_of(PacketContext& outer, packet::Tunnel kind);
   std::string_view frame_of(std::string_view outer, const packet::Metadata& inner);
 
   InspectionEnvironment& env_;
   const bool enabled_;
   std::vector<char> frame_;
+  std::array<TunnelEnds, most> ends_;  // by depth, from 1 on
 };
 
 }  // namespace sluice::function
