@@ -6,6 +6,7 @@
 #include <cstring>
 #include <deque>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -33,7 +34,10 @@ class AddingKind : public JobKind {
   // A GPU that fails may have done a part: the answers of all are wrong until finish().
   Expected<void> launch(JobBatch jobs, std::uint32_t device, device::GpuStream&) override {
     for (std::byte* const job : jobs) of(job).sum = 0xdead;
-    launched.push_back({device, jobs.size()});
+    {
+      const std::lock_guard lock(launching_);
+      launched.push_back({device, jobs.size()});
+    }
     if (refuses_launches.load()) return make_error("refused for a test");
     return {};
   }
@@ -51,9 +55,12 @@ class AddingKind : public JobKind {
   };
   bool has_gpus = true;
   std::atomic<bool> is_ready{true}, refuses_launches{false};
-  std::vector<Launched> launched;  // by one device's thread at a time
+  std::vector<Launched> launched;  // to be looked at when no device's thread runs
   std::vector<std::uint32_t> attached;
   std::function<void()> while_computing;
+
+ private:
+  std::mutex launching_;
 };
 
 inline JobKindType adding_kind(std::function<void(AddingKind&)> prepare = {}) {

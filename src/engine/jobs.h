@@ -67,8 +67,8 @@ class JobKind {
   // Whether GPUs can do this job; else cores do. Any thread.
   virtual bool on_device(const std::byte* /*job*/) const { return true; }
 
-  // A GPU's worker, for jobs that it has gathered. Sends what they need and the GPU has not, such as keys. False: they
-  // have to wait, it is asked again.
+  // The next three: each GPU's worker for its own device, several at once. ready() sends what the jobs that it has
+  // gathered need and the GPU has not, such as keys. False: they have to wait, it is asked again.
   virtual Expected<bool> ready(std::uint32_t /*device*/, device::GpuStream& /*stream*/) { return true; }
   // Enqueues the batch's work and returns without waiting. The stream is the jobs' own: one batch of a kind is under
   // way on a GPU at most. What is asked stays as it is: if the GPU fails, compute() follows. After an error the batch
