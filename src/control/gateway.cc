@@ -30,6 +30,7 @@
 #include "control/rtsp/profile_admission.h"
 #include "control/srtp_notes.h"
 #include "control/stream_demands.h"
+#include "engine/self_check.h"
 #include "function/route/drop_reasons.h"
 #include "port/eal.h"
 #include "port/virtual_device.h"
@@ -523,6 +524,13 @@ Snapshot Gateway::snapshot() {
     if (rtsp_proxy_) snapshot.rtsp_ailment = rtsp_proxy_->ailment();
   }
   snapshot.output_troubles = AppendedFile::troubles();
+  for (const auto& element : engine_->pipeline().elements()) {
+    const auto* const self_check = element->trait<engine::SelfCheck>();
+    if (self_check == nullptr) continue;
+    for (engine::Trouble& one : self_check->troubles()) {
+      snapshot.function_troubles.push_back({std::move(one.what), std::move(one.remedy)});
+    }
+  }
   const Loading::State loading = loading_.state();
   snapshot.loading = {loading.what, loading.done, loading.total};
   return snapshot;

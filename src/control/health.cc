@@ -117,6 +117,10 @@ void output_lost(const Snapshot& snapshot, Findings& found) {
   }
 }
 
+void function_ailing(const Snapshot& snapshot, Findings& found) {
+  for (const TroubleRow& trouble : snapshot.function_troubles) found.add(trouble.what, trouble.remedy);
+}
+
 void not_conserved(const Snapshot& snapshot, Findings& found) {
   if (!snapshot.conserved) found.add("counters do not add up");
 }
@@ -145,6 +149,7 @@ constexpr HealthCheck checks[] = {
      forwarding_off},
     {"rtsp_rules", "rules of the kernel keep RTSP from the proxy", rtsp_rules},
     {"output_lost", "a log or a file of alerts cannot be written, as on a full disk", output_lost},
+    {"function_ailing", "a function of the chain says that it does not do what it is there for", function_ailing},
     {"not_conserved", "counters do not add up: a frame was lost without a name", not_conserved},
 };
 

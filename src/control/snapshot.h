@@ -124,6 +124,10 @@ struct LatencySnapshot {
   std::vector<LatencyBucket> buckets;
 };
 
+struct TroubleRow {
+  std::string what, remedy;
+};
+
 struct RouteCounts {
   std::uint64_t ipv4 = 0, ipv6 = 0, neighbours = 0;
 };
@@ -172,6 +176,8 @@ struct Snapshot {
   std::string rtsp_ailment;
   // Files that the program appends to and cannot write now, each with why (base/appended_file.h).
   std::vector<std::string> output_troubles;
+  // What functions of the chain say is wrong with them (engine/self_check.h).
+  std::vector<TroubleRow> function_troubles;
   // The reason for which nearly all that came in by all ports together was dropped, where no port shows it; empty:
   // none.
   std::string drops_nearly_all_as;

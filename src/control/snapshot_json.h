@@ -33,6 +33,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(AwaySnapshot, thread, times, sum
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(LatencyBucket, at_most_ns, frames)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(LatencySnapshot, frames, sum_ns, p50_ns, p90_ns, p99_ns, p999_ns,
                                                 max_ns, buckets)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(TroubleRow, what, remedy)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(RouteCounts, ipv4, ipv6, neighbours)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(MirrorSnapshot, prefixes, routes, neighbours, refused, messages,
                                                 malformed, overruns, resyncs, probes, unsent, refusals, last_refusal,
@@ -41,9 +42,9 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(LoadingSnapshot, what, done, tot
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Snapshot, version, uptime_ns, chain, mode, device, deadline_ns,
                                                 bound_ns, cycle_ns, overlap, cycles, late_cycles, overruns,
                                                 slow_launches, launches, worker_busy_ns, reloads_done, reloads_refused,
-                                                forwarding_off, rtsp_ailment, output_troubles, drops_nearly_all_as,
-                                                conserved, lanes, ports, drops, icmp_errors, figures, devices, jobs,
-                                                away, latency, routes, mirror, loading)
+                                                forwarding_off, rtsp_ailment, output_troubles, function_troubles,
+                                                drops_nearly_all_as, conserved, lanes, ports, drops, icmp_errors,
+                                                figures, devices, jobs, away, latency, routes, mirror, loading)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(NextHopRow, port, gateway, weight, resolved)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(RouteRow, prefix, kind, next_hops, metric, protocol)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(RouteTable, routes, matching)

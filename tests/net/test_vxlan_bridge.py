@@ -6,14 +6,24 @@
                             |                           10.3.0.2 | wan2       eth0 10.3.0.2, vx 10.100.0.3/24
 """
 
+import re
+
 import pytest
+from capture import Capture
+from frames import ethernet
 from gateway import Gateway, config
 from hosts import Lab, iperf3, wait_until
-from tunnels import dropped
+from tunnels import dropped, mac
+
+EXPERIMENT = 0x88B5  # an EtherType for such
 
 PORTS = [("lan", "lan0", "", 'peer = "vx"'), ("vx", "vxlan", "", 'peer = "lan"'),
          ("wan", "wan0", "sl-wan", 'address = ["10.2.0.1/24"]'), ("wan2", "wan2", "sl-wan2", 'address = ["10.3.0.1/24"]')]
 TUNNEL = """
+[vxlan]
+max_fdb = 8
+ageing = 300
+
 [[vxlan.tunnel]]
 port = "vx"
 vni = 100
@@ -50,16 +60,20 @@ class Bridged:
 
     def build(self):
         self.client, self.router, self.server, self.other = (self.lab.host(name) for name in ("client", "router", "server", "other"))
+        for host in (self.client, self.server, self.other):
+            host.sysctl(net__ipv6__conf__default__accept_ra=0)  # and none asks for one
         self.lab.join(self.client, "eth0", self.router, "lan0")
         self.lab.join(self.server, "eth0", self.router, "wan0")
         self.lab.join(self.other, "eth0", self.router, "wan2")
         self.client.ip("addr add 10.100.0.1/24 dev eth0")
+        self.client.ip("addr add 2001:db8:100::1/64 dev eth0 nodad")
         self.client.ip("link set eth0 mtu 1450")
         for number, host in ((2, self.server), (3, self.other)):
             host.ip(f"addr add 10.{number}.0.2/24 dev eth0")
             host.ip(f"route add 10.2.0.1/32 via 10.{number}.0.1 dev eth0 onlink")
             host.ip(f"link add vx type vxlan id 100 local 10.{number}.0.2 remote 10.2.0.1 dstport 4789 dev eth0")
             host.ip(f"addr add 10.100.0.{number}/24 dev vx")
+            host.ip(f"addr add 2001:db8:100::{number}/64 dev vx nodad")
             host.ip("link set vx up")
         self.gateway = Gateway(self.router, self.folder, BRIDGED).start()
         for address in ("10.100.0.2", "10.100.0.3"):
@@ -86,22 +100,113 @@ def test_what_has_no_known_place_goes_to_all(bridged):
 
 def test_bridged_hosts_use_the_tunnel_in_full(bridged):
     for host, address in ((bridged.client, "10.100.0.3"), (bridged.server, "10.100.0.1")):
-        assert host.reaches(address, 3, 1422, "-M", "do"), host.label
+        assert wait_until(lambda host=host, address=address: host.reaches(address, 3, 1422, "-M", "do")), host.label
     for back in ((), ("-R",)):
         assert iperf3(bridged.client, bridged.server, "10.100.0.2", *back)["sum_received"]["bytes"] > 1_000_000
 
 
-def test_what_is_too_long_for_the_underlay_is_dropped_by_name(bridged):
+@pytest.fixture
+def long_frames(bridged):
+    """A client whose MTU is larger than what the tunnels carry, and who does not know that yet; the server asks for more, too."""
     bridged.client.ip("link set eth0 mtu 1500")
+    bridged.server.ip("route change 10.100.0.0/24 dev vx src 10.100.0.2 advmss 1460")
+    yield
+    bridged.client.ip("link set eth0 mtu 1450")
+    bridged.server.ip("route change 10.100.0.0/24 dev vx src 10.100.0.2")
+    for family in ("-4", "-6"):
+        bridged.client.ip(f"{family} route flush cache")
+
+
+@pytest.mark.parametrize("address, headers", [("10.100.0.2", 28), ("2001:db8:100::2", 48)])
+def test_the_sender_of_what_is_too_long_is_told(bridged, long_frames, address, headers):
+    """And sends what fits from then on: the error comes from the address that it sent to, as a bridge has none."""
+    answered = bridged.figures()["vxlan_size_answers"]
+
+    def send():
+        said = bridged.client.run(f"ping -n -c 1 -W 1 -M do -s {1450 - headers + 1} {address}", check=False)
+        assert re.search(rf"From {address} .*mtu.? ?=? ?1450", said), said
+
+    assert dropped(bridged, "vxlan_too_long", send) == 1
+    assert bridged.figures()["vxlan_size_answers"] == answered + 1
+    assert bridged.client.reaches(address, 2, 3000), "in pieces of what fits"
+
+
+def test_tcp_finds_the_size_that_fits(bridged, long_frames):
+    before = bridged.figures()["vxlan_size_answers"]
+    assert iperf3(bridged.client, bridged.server, "10.100.0.2")["sum_received"]["bytes"] > 1_000_000
+    assert bridged.figures()["vxlan_size_answers"] > before
+    assert bridged.gateway.stats()["conserved"]
+
+
+def test_the_sender_of_what_may_be_cut_up_hears_nothing(bridged, long_frames):
+    """Sluice cuts nothing up: it is dropped by name."""
+    before = bridged.figures()["vxlan_size_answers"]
+    assert dropped(bridged, "vxlan_too_long", lambda: bridged.client.run("ping -n -c 1 -W 1 -M dont -s 1423 10.100.0.2", check=False)) == 1
+    assert bridged.figures()["vxlan_size_answers"] == before
+
+
+def station(number):
+    return f"02:00:00:00:0b:{number:02x}"
+
+
+def say(bridged, number):
+    """The station behind the kernel's device speaks to everyone."""
+    bridged.server.send_frames([ethernet(EXPERIMENT, to=b"\xff" * 6, source=mac(station(number))) + bytes(46)], "vx")
+
+
+def copies_of_one_for(bridged, number):
+    """How many remotes get a frame that the client sends to a station; the server is always one of them."""
+    before = bridged.figures()
+    frame = ethernet(EXPERIMENT, to=mac(station(number)), source=bridged.client.mac()) + number.to_bytes(46, "big")
+    with Capture(bridged.server, "vx") as capture:
+        bridged.client.send_frames([frame])
+        assert wait_until(lambda: frame in capture.frames, 3), bridged.gateway.drops()
+    after = bridged.figures()
+    return max(after["vxlan_flooded_frames"] - before["vxlan_flooded_frames"], 1)
+
+
+def forget_all(bridged):
+    """By a time in which none of them speaks: hosts ask after neighbours that they know."""
+    for host in (bridged.client, bridged.server, bridged.other):
+        host.ip("neigh flush all")
+    assert "the tunnels are in force" in bridged.gateway.reload(BRIDGED.replace("ageing = 300", "ageing = 1"))
     try:
-        assert dropped(bridged, "vxlan_too_long",
-                       lambda: bridged.client.run("ping -n -c 1 -W 1 -M do -s 1423 10.100.0.2", check=False)) == 1
+        assert wait_until(lambda: bridged.figures()["vxlan_fdb_entries"] == 0, 10), bridged.figures()
     finally:
-        bridged.client.ip("link set eth0 mtu 1450")
+        assert "the tunnels are in force" in bridged.gateway.reload(BRIDGED)
+
+
+def test_a_silent_station_is_forgotten_and_learned_again(bridged):
+    forget_all(bridged)
+    assert copies_of_one_for(bridged, 1) == 2, "nobody knows where it is"
+    say(bridged, 1)
+    assert wait_until(lambda: bridged.figures()["vxlan_fdb_entries"] == 1, 3), bridged.figures()
+    assert copies_of_one_for(bridged, 1) == 1
+    forget_all(bridged)
+    assert copies_of_one_for(bridged, 1) == 2
+
+
+def test_a_full_table_floods_what_it_has_no_place_for(bridged):
+    """Eight places, against twenty stations behind the kernel's device; once those are silent there is room for others."""
+    forget_all(bridged)
+    full = bridged.figures()["vxlan_fdb_full"]
+    for number in range(1, 21):
+        say(bridged, number)
+    assert wait_until(lambda: bridged.figures()["vxlan_fdb_full"] - full == 20 - 8, 5), bridged.figures()
+    assert bridged.figures()["vxlan_fdb_entries"] == 8
+    copies = [copies_of_one_for(bridged, number) for number in range(1, 21)]
+    assert sorted(copies) == [1] * 8 + [2] * 12, copies
+    forget_all(bridged)
+    for number in range(21, 29):
+        say(bridged, number)
+    assert wait_until(lambda: bridged.figures()["vxlan_fdb_entries"] == 8, 5), bridged.figures()
+    assert [copies_of_one_for(bridged, number) for number in range(21, 29)] == [1] * 8
 
 
 def test_a_reload_changes_remotes(bridged):
     one = BRIDGED.replace('"10.2.0.2", "10.3.0.2"', '"10.3.0.2"')
+    known = f"10.100.0.2 lladdr {bridged.server.run('cat /sys/class/net/vx/address').strip()} dev eth0"
+    bridged.client.ip(f"neigh replace {known} nud permanent")
     try:
         assert "the tunnels are in force" in bridged.gateway.reload(one)
         assert not bridged.client.reaches("10.100.0.2")
@@ -111,15 +216,19 @@ def test_a_reload_changes_remotes(bridged):
         assert "the tunnels are in force" in bridged.gateway.reload(nobody)
         assert dropped(bridged, "vxlan_unresolved", lambda: bridged.client.reaches("10.100.0.2")) >= 1
         assert wait_until(lambda: bridged.figures()["vxlan_unresolved"] == 1)
+        assert wait_until(lambda: "vxlan: 10.2.0.99 cannot be reached from 10.2.0.1: nobody answers" in bridged.gateway.why_degraded(), 8)
+        assert 'sluice_ailments{check="function_ailing"} 1' in bridged.gateway.get("/metrics")
     finally:
         assert "the tunnels are in force" in bridged.gateway.reload(BRIDGED)
+        bridged.client.ip(f"neigh del {known}")
     assert wait_until(lambda: bridged.client.reaches("10.100.0.2"))
+    assert wait_until(lambda: bridged.gateway.why_degraded() == "", 5), bridged.gateway.why_degraded()
 
 
 def test_a_reload_with_a_mistake_changes_nothing(bridged):
     try:
         assert "is the tunnel's own address" in bridged.gateway.reload(BRIDGED.replace('"10.3.0.2"]', '"10.2.0.1"]'))
-        assert "max_fdb is memory" in bridged.gateway.reload(BRIDGED + "\n[vxlan]\nmax_fdb = 99\n")
+        assert "max_fdb is memory" in bridged.gateway.reload(BRIDGED.replace("max_fdb = 8", "max_fdb = 99"))
         assert bridged.client.reaches("10.100.0.3")
     finally:
         bridged.gateway.reload(BRIDGED)

@@ -5,6 +5,7 @@ import re
 import struct
 
 import pytest
+from capture import Capture
 from frames import packet4
 from gateway import SLUICE
 from hosts import wait_until
@@ -100,6 +101,31 @@ def test_an_unknown_station_is_flooded_and_a_learned_one_is_not(tunnels):
         assert tunnels.out(end) is not None
         assert tunnels.out(5 - end, 0.05) is None
     assert tunnels.figure("vxlan_moved") >= 1
+
+
+def test_tunnels_with_addresses_of_their_own_have_ways_of_their_own(tunnels):
+    """To one remote, where the kernel's rules choose the route by the source."""
+    router = tunnels.router
+    router.ip(f"neigh add 10.104.0.21 lladdr {SILENT} dev sl-vy nud permanent")
+    tunnels.client_sends("10.104.0.21")
+    assert tunnels.out(2)[3][0] == "10.2.0.1"
+    router.ip("route add 10.3.0.0/24 via 10.2.0.2 dev sl-wan table 7")
+    router.ip("rule add from 10.2.0.1 lookup 7")
+    try:
+        with Capture(tunnels.server, "eth0") as capture:
+            def goes_by_the_wan():
+                tunnels.client_sends("10.104.0.21")
+                return any(ends == ("10.2.0.1", ("10.3.0.2", 4789)) for ends in ((sender[0], to) for sender, to, _ in capture.udp()))
+
+            assert wait_until(goes_by_the_wan, 5), tunnels.state()
+        while tunnels.out(2, 0.1):
+            pass
+        assert tunnels.arrives(tunnels.inner(), end=2, wait=2)
+        tunnels.client_sends("10.103.0.21")
+        assert tunnels.out(2)[3][0] == "10.3.0.1", "the other one's way is as it was"
+    finally:
+        router.ip("rule del from 10.2.0.1 lookup 7")
+        router.ip("route flush table 7")
 
 
 def test_a_frame_that_is_longer_than_the_tunnel_takes_is_answered(tunnels):

@@ -7,6 +7,7 @@
                            |                                                 far
                            |                   sl-far 10.3.0.1 | far0        eth0 10.3.0.2, 10.3.0.3, 10.3.0.4
                            |   sl-vx 10.103.0.1 ============= VNI 300 ====== UDP sockets at 10.3.0.2 and .3, not .4
+                           |   sl-vy 10.104.0.1 ============= VNI 400 ====== the one at 10.3.0.2, from 10.2.0.1
 
 The server's other ends are the kernel's own vxlan devices: VNI 100 is over IPv4 and learns; VNI 200 is over IPv6, has UDP
 checksums and learns nothing. The server reaches the client through them alone. The far host's other ends are sockets that
@@ -28,7 +29,8 @@ RECEIVED, DENIED = 7777, 7778  # ports of the client's
 
 TUNNEL_PORTS = [("vx4", "vxlan", "sl-vx4", 'address = ["10.100.0.1/24"]'),
                 ("vx6", "vxlan", "sl-vx6", "mtu = 1430", 'address = ["10.200.0.1/24", "2001:db8:200::1/64"]'),
-                ("vx", "vxlan", "sl-vx", 'address = ["10.103.0.1/24"]')]
+                ("vx", "vxlan", "sl-vx", 'address = ["10.103.0.1/24"]'),
+                ("vy", "vxlan", "sl-vy", 'address = ["10.104.0.1/24"]')]
 TUNNELS = """
 [[vxlan.tunnel]]
 port = "vx4"
@@ -42,6 +44,12 @@ vni = 200
 local = "2001:db8:2::1"
 remotes = ["2001:db8:2::2"]
 learning = false
+
+[[vxlan.tunnel]]
+port = "vy"
+vni = 400
+local = "10.2.0.1"
+remotes = ["10.3.0.2"]
 
 [[vxlan.tunnel]]
 port = "vx"

@@ -124,7 +124,10 @@ def test_a_full_disk_is_survived(gateway):
         gateway.control("reopen")  # lines that find no room
     subprocess.run([*inside, "rm", gateway.logs / "filler"], check=True)
     gateway.control("reopen")
-    shown = subprocess.run([*inside, "cat", gateway.logs / "sluice.log"], check=True, stdout=subprocess.PIPE, text=True).stdout
-    assert "before this one could not be written" in shown, shown
+
+    def shown():
+        return subprocess.run([*inside, "cat", gateway.logs / "sluice.log"], check=True, stdout=subprocess.PIPE, text=True).stdout
+
+    assert wait_until(lambda: "before this one could not be written" in shown(), 3), shown()
     subprocess.run([*inside, "umount", "-l", gateway.logs], check=True)
     gateway.control("reopen")

@@ -11,6 +11,8 @@
 #include "engine/emitter.h"
 #include "engine/pipeline.h"
 #include "packet/checksum.h"
+#include "packet/icmp_error.h"
+#include "packet/metadata.h"
 #include "packet/parse.h"
 
 namespace sluice::function {
@@ -207,7 +209,10 @@ void Vxlan::put_in(const TunnelView& tunnel, rte_mbuf* frame, Out& state, engine
   const Remote* remote = tunnel.by_station(mac);
   if (remote == nullptr) remote = tunnel.by_id(control_->fdb(tunnel.tunnel().port).find(mac));
   if (remote == nullptr) return flood(tunnel, frame, state, out);
-  if (const Reason reason = why_not(*remote, *frame); reason != packet::no_reason) return out.drop(frame, reason);
+  if (const Reason reason = why_not(*remote, *frame); reason != packet::no_reason) {
+    if (reason == too_long) return refuse_size(tunnel, frame, remote->most, state, out);
+    return out.drop(frame, reason);
+  }
   const Inner inner(*frame);
   wrap(*frame, inner, *remote, state.ip_id++);
   state.frames.add(1);
@@ -215,11 +220,77 @@ void Vxlan::put_in(const TunnelView& tunnel, rte_mbuf* frame, Out& state, engine
   out.transmit(frame, rte_pktmbuf_pkt_len(frame), remote->port);
 }
 
+namespace {
+
+// The MTU that the sender is to be told of, where a frame may have `most` bytes; 0: it is told nothing. Only of packets
+// that may not be fragmented on the way, and none that is less than what all links carry anyway.
+std::uint32_t mtu_to_tell(const std::uint8_t* frame, std::uint32_t length, std::uint32_t most, packet::Metadata& meta) {
+  constexpr std::uint32_t least_ipv4 = 576, least_ipv6 = 1280;
+  if (!packet::may_answer_with_icmp_error(frame, length)) return 0;
+  packet::read_metadata(frame, length, packet::Depth::network, meta);
+  const std::uint32_t mtu = most > meta.network ? most - meta.network : 0;
+  if (meta.family == 6) return mtu >= least_ipv6 ? mtu : 0;
+  const auto& ip = packet::header_at<packet::Ipv4Header>(frame, meta.network);
+  return mtu >= least_ipv4 && ip.fragment == packet::be16(packet::ipv4_dont_fragment) ? mtu : 0;
+}
+
+// The error, from the packet's destination to its sender; null: there is no buffer.
+rte_mbuf* size_error(const rte_mbuf& buffer, std::uint32_t mtu, const packet::Metadata& meta) {
+  const auto* const frame = rte_pktmbuf_mtod(&buffer, const std::uint8_t*);
+  const std::uint32_t length = rte_pktmbuf_pkt_len(&buffer);
+  const std::uint8_t* const destination = meta.family == 6
+                                              ? packet::header_at<packet::Ipv6Header>(frame, meta.network).destination
+                                              : frame + meta.network + offsetof(packet::Ipv4Header, destination);
+  const packet::IpAddress source = packet::IpAddress::from_bytes(meta.family, destination);
+  std::uint8_t own_mac[6];
+  std::memcpy(own_mac, frame, sizeof own_mac);
+  rte_mbuf* const made = rte_pktmbuf_alloc(buffer.pool);
+  if (made == nullptr) return nullptr;
+  auto* const error = rte_pktmbuf_mtod(made, std::uint8_t*);
+  const std::uint32_t room = rte_pktmbuf_tailroom(made);
+  std::uint32_t left = 0;
+  if (length <= room) {
+    std::memcpy(error, frame, length);
+    left = packet::make_icmp_error(
+        error, length, room,
+        {.kind = packet::IcmpErrorKind::too_big, .mtu = mtu, .source = source, .own_mac = own_mac});
+  }
+  if (left == 0) {
+    rte_pktmbuf_free(made);
+    return nullptr;
+  }
+  made->data_len = static_cast<std::uint16_t>(left);
+  made->pkt_len = left;
+  return made;
+}
+
+}  // namespace
+
+// What the host sends it fits to its twin's MTU itself.
+void Vxlan::refuse_size(const TunnelView& tunnel, rte_mbuf* frame, std::uint32_t most, Out& state,
+                        engine::Emitter& out) {
+  const std::uint16_t port = tunnel.tunnel().port;
+  const std::uint16_t peer = ports_.peer(port);
+  const auto* const data = rte_pktmbuf_mtod(frame, const std::uint8_t*);
+  const std::uint32_t length = rte_pktmbuf_pkt_len(frame);
+  const bool is_bridged = !is_routed_ && peer != port && packet::mac_word(data + 6) != ports_[port].mac.word();
+  packet::Metadata meta;
+  const std::uint32_t mtu = is_bridged && length > most ? mtu_to_tell(data, length, most, meta) : 0;
+  if (mtu != 0 && out.may_answer()) {
+    if (rte_mbuf* const error = size_error(*frame, mtu, meta); error != nullptr) {
+      state.answered.add(1);
+      out.emit(error, peer);
+    }
+  }
+  out.drop(frame, too_long);
+}
+
 // The frame itself goes to the last of the remotes that can have it.
 void Vxlan::flood(const TunnelView& tunnel, rte_mbuf* frame, Out& state, engine::Emitter& out) {
   Reason reason = no_remote_known;
   const Remote* last = nullptr;
   unsigned lost = 0;
+  std::uint32_t least = ~0U;  // that one of the remotes takes
   const Inner inner(*frame);
   const auto put_on = [&](const Remote& remote) {
     wrap(*frame, inner, remote, state.ip_id++);
@@ -230,6 +301,7 @@ void Vxlan::flood(const TunnelView& tunnel, rte_mbuf* frame, Out& state, engine:
   for (const Remote& remote : tunnel.flooded()) {
     if (const Reason why = why_not(remote, *frame); why != packet::no_reason) {
       reason = why;
+      if (why == too_long) least = std::min(least, remote.most);
       ++lost;
       continue;
     }
@@ -240,7 +312,10 @@ void Vxlan::flood(const TunnelView& tunnel, rte_mbuf* frame, Out& state, engine:
     }
     last = &remote;
   }
-  if (last == nullptr) return out.drop(frame, reason);
+  if (last == nullptr) {
+    if (reason == too_long) return refuse_size(tunnel, frame, least, state, out);
+    return out.drop(frame, reason);
+  }
   state.copies_lost.add(lost);
   put_on(*last);
   out.transmit(frame, rte_pktmbuf_pkt_len(frame), last->port);
@@ -273,6 +348,8 @@ std::vector<engine::Figure> Vxlan::figures() const {
       {"vxlan_flooded_frames", "of these, those for a group or an unknown station", sum(out_, &Out::flooded)},
       {"vxlan_flood_lost", "copies of flooded frames that one of several remotes did not get",
        sum(out_, &Out::copies_lost)},
+      {"vxlan_size_answers", "ICMP errors to senders of bridged packets that are too long for a tunnel",
+       sum(out_, &Out::answered)},
       {"vxlan_fragments", "outer fragments that were put together, or wait for others", sum(in_, &In::pieces)},
       {"vxlan_moved", "times that a station turned up behind another remote", sum(in_, &In::moved)},
       {"vxlan_fdb_full", "frames whose station found no room in the forwarding table", sum(in_, &In::fdb_full)},

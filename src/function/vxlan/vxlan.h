@@ -8,7 +8,9 @@
 //
 // Out: leave() finds the remote of a frame's destination, configured or learned; a frame for a group or an unknown
 // station goes to all of `remotes`, each a copy (head-end replication). The outer frame leaves by the port and to the
-// link address that the kernel's routes and neighbours say (next_hops.h).
+// link address that the kernel's routes and neighbours say (next_hops.h). It is never fragmented (RFC 7348
+// section 4.3): of what is too long a bridge tells the sender, as the kernel's device does where it is a bridge's port.
+// The ICMP error comes in the name of the packet's destination, for a bridge has no address.
 //
 // Elements behind see inner frames alone; outer frames that Sluice makes are seen by none, nor by the router.
 //
@@ -22,6 +24,7 @@
 #include "engine/counters.h"
 #include "engine/element.h"
 #include "engine/port_table.h"
+#include "engine/self_check.h"
 #include "engine/traits.h"
 #include "function/vxlan/outer_fragments.h"
 #include "function/vxlan/tunnels.h"
@@ -33,12 +36,14 @@ class Vxlan final : public engine::Element,
                     public engine::Ingress,
                     public engine::TxHook,
                     public engine::Metrics,
+                    public engine::SelfCheck,
                     public engine::ChainRule {
  public:
   Vxlan(TunnelSettings settings, const engine::PortTable& ports);
 
   void* find_trait(std::string_view name) override {
-    return engine::offer<engine::Ingress, engine::TxHook, engine::Metrics, engine::ChainRule>(name, this);
+    return engine::offer<engine::Ingress, engine::TxHook, engine::Metrics, engine::SelfCheck, engine::ChainRule>(name,
+                                                                                                                 this);
   }
   Expected<void> prepare(const engine::Plan& plan) override;
   void admit(engine::Batch& batch, engine::Span span) override;
@@ -48,6 +53,9 @@ class Vxlan final : public engine::Element,
                  engine::Emitter& out) override;
   Expected<Change> reload(Element& fresh) override;
   std::vector<engine::Figure> figures() const override;
+  std::vector<engine::Trouble> troubles() const override {
+    return control_ ? control_->troubles() : std::vector<engine::Trouble>();
+  }
   bool check_chain(const engine::Pipeline& pipeline, Settings& section, bool was_right,
                    const std::function<std::string(std::string_view)>& chain_with) const override;
 
@@ -58,7 +66,7 @@ class Vxlan final : public engine::Element,
     OuterFragments fragments;
   };
   struct alignas(64) Out {
-    engine::Counter frames, bytes, flooded, copies_lost;
+    engine::Counter frames, bytes, flooded, copies_lost, answered;
     const VxlanView* view = nullptr;  // while leave() is under way, which may call itself
     std::uint16_t ip_id = 0;
   };
@@ -67,6 +75,8 @@ class Vxlan final : public engine::Element,
   bool take(engine::Batch& batch, std::uint32_t i, const VxlanView& view, In& in);
   bool take_piece(engine::Batch& batch, std::uint32_t i, const VxlanView& view, packet::VxlanView outer, In& in);
   void learn(const TunnelView& tunnel, const Remote& remote, const std::uint8_t* inner, In& in);
+  // Drops the frame, for which `most` bytes are too few; a bridge's sender is told.
+  void refuse_size(const TunnelView& tunnel, rte_mbuf* frame, std::uint32_t most, Out& state, engine::Emitter& out);
   void put_in(const TunnelView& tunnel, rte_mbuf* frame, Out& state, engine::Emitter& out);
   void flood(const TunnelView& tunnel, rte_mbuf* frame, Out& state, engine::Emitter& out);
   std::size_t in_reader(std::uint32_t lane) const { return std::size_t{2} * lane; }

@@ -17,6 +17,7 @@ namespace {
 constexpr std::chrono::milliseconds look_interval(1000);
 // ARP and ND take a moment, and twins come up after the start: no word of it before.
 constexpr std::chrono::seconds patience(4);
+constexpr std::size_t most_troubles = 4;  // that are told one by one
 
 }  // namespace
 
@@ -56,12 +57,12 @@ Expected<void> VxlanControl::start(std::size_t readers) {
 }
 
 void VxlanControl::name_remotes() {
-  std::set<packet::IpAddress> used;
+  std::set<Ends> used;
   for (const Tunnel& tunnel : settings_.tunnels) {
     for (const packet::IpAddress& address : remotes_of(tunnel)) {
-      used.insert(address);
+      used.insert({tunnel.local, address});
       ids_.try_emplace(address, static_cast<RemoteId>(ids_.size()));
-      followed_.try_emplace(address);
+      followed_.try_emplace({tunnel.local, address});
     }
   }
   std::erase_if(followed_, [&](const auto& one) { return !used.contains(one.first); });
@@ -69,10 +70,10 @@ void VxlanControl::name_remotes() {
 
 void VxlanControl::publish() {
   auto view = std::make_unique<VxlanView>();
-  std::map<packet::IpAddress, NextHop> hops;
-  for (const auto& [address, followed] : followed_) hops[address] = followed.hop;
+  std::map<Ends, NextHop> hops;
+  for (const auto& [ends, followed] : followed_) hops[ends] = followed.hop;
   view->source_macs = macs_;
-  for (const auto& [address, hop] : hops) {
+  for (const auto& [ends, hop] : hops) {
     if (hop.resolved) view->source_macs[hop.port] = hop.source_mac.word();
   }
   view->of_port.assign(twins_.size(), VxlanView::no_tunnel);
@@ -100,9 +101,32 @@ std::uint32_t VxlanControl::learned() const {
   return all;
 }
 
-void VxlanControl::tell(const packet::IpAddress& address, Followed& followed, Clock::time_point now) {
+std::vector<engine::Trouble> VxlanControl::troubles() const {
+  const std::lock_guard lock(troubling_);
+  return troubles_;
+}
+
+void VxlanControl::note_troubles() {
+  std::vector<engine::Trouble> all;
+  std::size_t more = 0;
+  for (const auto& [ends, followed] : followed_) {
+    if (!followed.told) continue;
+    if (all.size() == most_troubles) {
+      ++more;
+      continue;
+    }
+    all.push_back(
+        {"vxlan: " + ends.remote.str() + " cannot be reached from " + ends.local.str() + ": " + followed.hop.why,
+         "ip route get " + ends.remote.str() + " from " + ends.local.str() + ", ip neigh"});
+  }
+  if (more != 0) all.push_back({"vxlan: " + std::to_string(more) + " more cannot be reached", "the log has them"});
+  const std::lock_guard lock(troubling_);
+  troubles_ = std::move(all);
+}
+
+void VxlanControl::tell(const Ends& ends, Followed& followed, Clock::time_point now) {
   if (followed.hop.resolved) {
-    if (followed.told) spdlog::info("vxlan: {} can be reached again", address.str());
+    if (followed.told) spdlog::info("vxlan: {} can be reached from {} again", ends.remote.str(), ends.local.str());
     followed.since.reset();
     followed.told = false;
     return;
@@ -110,8 +134,8 @@ void VxlanControl::tell(const packet::IpAddress& address, Followed& followed, Cl
   if (!followed.since) followed.since = now;
   if (followed.told || now - *followed.since < patience) return;
   followed.told = true;
-  spdlog::warn("vxlan: {} cannot be reached, and frames for it are dropped as vxlan_unresolved: {}", address.str(),
-               followed.hop.why);
+  spdlog::warn("vxlan: {} cannot be reached from {}, and frames for it are dropped as vxlan_unresolved: {}",
+               ends.remote.str(), ends.local.str(), followed.hop.why);
 }
 
 void VxlanControl::look() {
@@ -119,18 +143,15 @@ void VxlanControl::look() {
   bool changed = false;
   std::uint32_t unresolved = 0;
   for (auto& one_followed : followed_) {
-    const packet::IpAddress& address = one_followed.first;
+    const Ends& ends = one_followed.first;
     Followed& followed = one_followed.second;
-    const auto tunnel = std::ranges::find_if(settings_.tunnels, [&](const Tunnel& one) {
-      const auto all = remotes_of(one);
-      return std::ranges::find(all, address) != all.end();
-    });
-    NextHop hop = hops_->find(tunnel->local, address);
+    NextHop hop = hops_->find(ends.local, ends.remote);
     changed = changed || hop != followed.hop;
     followed.hop = std::move(hop);
     unresolved += followed.hop.resolved ? 0 : 1;
-    tell(address, followed, now);
+    tell(ends, followed, now);
   }
+  note_troubles();
   unresolved_.store(unresolved, std::memory_order_relaxed);
   if (changed) publish();
   views_->reclaim();

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "base/exchanged.h"
+#include "engine/self_check.h"
 #include "function/vxlan/fdb.h"
 #include "function/vxlan/next_hops.h"
 #include "function/vxlan/tunnels.h"
@@ -46,6 +47,8 @@ class VxlanControl {
 
   std::uint32_t unresolved() const { return unresolved_.load(std::memory_order_relaxed); }
   std::uint32_t learned() const;
+  // Remotes that cannot be reached for some seconds.
+  std::vector<engine::Trouble> troubles() const;
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -56,7 +59,8 @@ class VxlanControl {
   };
   void run();
   void look();
-  void tell(const packet::IpAddress& address, Followed& followed, Clock::time_point now);
+  void tell(const Ends& ends, Followed& followed, Clock::time_point now);
+  void note_troubles();
   void publish();
   void name_remotes();
 
@@ -65,10 +69,12 @@ class VxlanControl {
   std::vector<std::uint64_t> macs_;            // likewise
   std::vector<std::unique_ptr<Fdb>> fdbs_;     // by port; null: no virtual one
   std::map<packet::IpAddress, RemoteId> ids_;  // those of old stay
-  std::map<packet::IpAddress, Followed> followed_;
+  std::map<Ends, Followed> followed_;
   std::optional<NextHops> hops_;
   std::unique_ptr<Exchanged<VxlanView>> views_;
   std::mutex changing_;  // all of the above, while the thread runs
+  mutable std::mutex troubling_;
+  std::vector<engine::Trouble> troubles_;
   std::atomic<std::uint32_t> now_{0}, unresolved_{0};
   std::atomic<bool> stopping_{false};
   int wake_fd_ = -1;

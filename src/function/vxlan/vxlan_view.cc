@@ -46,12 +46,12 @@ std::vector<packet::IpAddress> remotes_of(const Tunnel& tunnel) {
 }
 
 TunnelView::TunnelView(const Tunnel& tunnel, const std::map<packet::IpAddress, RemoteId>& ids,
-                       const std::map<packet::IpAddress, NextHop>& hops)
+                       const std::map<Ends, NextHop>& hops)
     : tunnel_(tunnel) {
   for (const packet::IpAddress& address : remotes_of(tunnel)) {
     const auto place = static_cast<std::uint16_t>(remotes_.size());
     const RemoteId id = ids.at(address);
-    remotes_.push_back(make_remote(tunnel, address, id, hops.at(address)));
+    remotes_.push_back(make_remote(tunnel, address, id, hops.at({tunnel.local, address})));
     by_address_.emplace_back(address, place);
     if (place_of_.size() <= id) place_of_.resize(id + std::size_t{1}, none);
     place_of_[id] = place;

@@ -5,6 +5,7 @@
 // less.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <map>
 #include <span>
@@ -29,11 +30,17 @@ struct Remote {
   packet::VxlanFront front;
 };
 
+// Of a tunnel and one of its remotes. The way between them depends on both: rules of the kernel choose by the source.
+struct Ends {
+  packet::IpAddress local, remote;
+  auto operator<=>(const Ends&) const = default;
+};
+
 class TunnelView {
  public:
   // `ids` and `hops` have all of the tunnel's remotes.
   TunnelView(const Tunnel& tunnel, const std::map<packet::IpAddress, RemoteId>& ids,
-             const std::map<packet::IpAddress, NextHop>& hops);
+             const std::map<Ends, NextHop>& hops);
 
   const Tunnel& tunnel() const { return tunnel_; }
   std::span<const Remote> remotes() const { return remotes_; }

@@ -1,0 +1,26 @@
+// The trait of an element that knows when it does not do what it is there for: /healthz, ctl, top and the metrics say
+// it as `function_ailing` (control/health.h).
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace sluice::engine {
+
+struct Trouble {
+  std::string what;    // "vxlan: 192.0.2.2 cannot be reached: the kernel has no route there"
+  std::string remedy;  // what an administrator does; empty: nothing at once
+};
+
+class SelfCheck {
+ public:
+  static constexpr std::string_view trait_name = "self_check";
+  // What is wrong now; a few at most. Any thread, while lanes run.
+  virtual std::vector<Trouble> troubles() const = 0;
+
+ protected:
+  ~SelfCheck() = default;
+};
+
+}  // namespace sluice::engine
