@@ -17,6 +17,7 @@
 #include "bench/bench.h"
 #include "bench/csv.h"
 #include "bench/goals.h"
+#include "bench/gpu_only.h"
 #include "bench/progress.h"
 #include "bench/rig.h"
 #include "bench/rounds.h"
@@ -214,16 +215,20 @@ class GpuBench {
     }
     bench->gpu_ = std::move(*gpu);
     for (Place& place : bench->places_) {
-      const bool host = &place == &bench->places_[1];
-      auto keys = host ? bench->gpu_->allocate_host(all_keys * sizeof(Key4))
-                       : bench->gpu_->allocate_device(all_keys * sizeof(Key4));
-      auto out = host ? bench->gpu_->allocate_host(all_keys * sizeof(RuleIndex))
-                      : bench->gpu_->allocate_device(all_keys * sizeof(RuleIndex));
-      if (!keys || !out) {
-        return tl::unexpected(!keys ? keys.error() : out.error());
+      constexpr std::size_t key_bytes = all_keys * sizeof(Key4), out_bytes = all_keys * sizeof(RuleIndex);
+      std::byte* memory = nullptr;
+      if (&place == &bench->places_[1]) {
+        auto host = bench->gpu_->allocate_host(key_bytes + out_bytes);
+        if (!host) return tl::unexpected(host.error());
+        memory = static_cast<std::byte*>(*host);
+      } else {
+        if (auto ok = keep(bench->gpu_->allocate_device(key_bytes + out_bytes), bench->on_device_); !ok) {
+          return tl::unexpected(ok.error());
+        }
+        memory = bench->on_device_.as<std::byte>();
       }
-      place.keys = static_cast<Key4*>(*keys);
-      place.out = static_cast<RuleIndex*>(*out);
+      place.keys = reinterpret_cast<Key4*>(memory);
+      place.out = reinterpret_cast<RuleIndex*>(memory + key_bytes);
     }
     return bench;
   }
@@ -327,6 +332,7 @@ class GpuBench {
 
   std::unique_ptr<device::Gpu> gpu_;
   std::unique_ptr<GpuClassifier> classifier_;
+  device::DeviceMemory on_device_;  // of the first place
   Place places_[2] = {{"device", nullptr, nullptr}, {"host", nullptr, nullptr}};
 };
 

@@ -14,6 +14,7 @@
 #include "bench/progress.h"
 #include "bench/srtp_bed.h"
 #include "device/frame_copy.h"
+#include "device/memory.h"
 
 namespace sluice::cli::bench {
 namespace {
@@ -109,7 +110,7 @@ class Batches {
       return make_error("the packets are no run");
     }
     const std::size_t pitch = device::staging_pitch(length[0]);
-    if (staging_ == nullptr) {
+    if (!staging_) {
       if (auto ok = keep(bed_.gpu->allocate_device(most_in_parts * pitch), staging_); !ok) {
         return tl::unexpected(ok.error());
       }
@@ -119,7 +120,7 @@ class Batches {
       }
       staged_jobs_ = static_cast<crypto::Job*>(*jobs);
     }
-    auto* const staging = static_cast<std::byte*>(staging_);
+    auto* const staging = staging_.as<std::byte>();
     const device::StagedFrames staged = device::staged_frames(run, staging, pitch);
     std::copy(batch.jobs, batch.jobs + count, staged_jobs_);
     for (std::uint32_t i = 0; i < count; ++i) {
@@ -201,7 +202,7 @@ class Batches {
                            Way{crypto::GpuPath::direct, most_in_parts, nullptr},
                            Way{crypto::GpuPath::copy, most_in_parts, nullptr}};
   std::uint32_t size_ = 0;
-  void* staging_ = nullptr;
+  device::DeviceMemory staging_;
   crypto::Job* staged_jobs_ = nullptr;
 };
 

@@ -12,6 +12,7 @@
 #include "crypto/secret.h"
 #include "device/cuda_check.h"
 #include "device/cuda_event.h"
+#include "device/cuda_stream.h"
 #include "device/frame_copy.h"
 #include "device/launch.h"
 
@@ -60,16 +61,10 @@ __global__ void apply_records(DeviceKey* keys, const KeyRecord* records, unsigne
 // one goes up meanwhile.
 struct Staging {
   device::GpuStream* stream = nullptr;
-  std::byte* memory = nullptr;
-  cudaStream_t down = nullptr;
+  device::DeviceMemory memory;
+  device::Stream down;
   device::Event is_up, is_down;
   bool has_keys = true;  // its next launch need not wait for the last change
-
-  Staging() = default;
-  Staging(const Staging&) = delete;
-  ~Staging() {
-    if (down != nullptr) cudaStreamDestroy(down);
-  }
 };
 
 // Records on their way.
@@ -90,9 +85,9 @@ class CudaCrypto final : public GpuCrypto {
         tag_length_(keys.capacity()) {}
 
   ~CudaCrypto() override {
-    if (keys_ != nullptr && !gpu_.lost()) {
+    if (keys_ && !gpu_.lost()) {
       gpu_.stream(0).raw();  // makes the GPU the current one
-      if (cudaDeviceSynchronize() == cudaSuccess && cudaMemset(keys_, 0, key_bytes()) == cudaSuccess)
+      if (cudaDeviceSynchronize() == cudaSuccess && cudaMemset(keys(), 0, key_bytes()) == cudaSuccess)
         cudaDeviceSynchronize();
     }
     for (Records& records : records_)
@@ -103,9 +98,9 @@ class CudaCrypto final : public GpuCrypto {
     auto keys = gpu_.allocate_device(key_bytes());
     if (!keys) return tl::unexpected(keys.error());
     gpu_.stream(0).raw();
-    SLUICE_CUDA_TRY(cudaMemset(*keys, 0, key_bytes()));
+    SLUICE_CUDA_TRY(cudaMemset(keys->as<void>(), 0, key_bytes()));
     SLUICE_CUDA_TRY(cudaDeviceSynchronize());
-    keys_ = static_cast<DeviceKey*>(*keys);
+    keys_ = std::move(*keys);
     if (auto ok = choose_block(); !ok) return ok;
     for (Records& records : records_) {
       auto memory = gpu_.allocate_host(most_records_ * sizeof(KeyRecord));
@@ -138,7 +133,7 @@ class CudaCrypto final : public GpuCrypto {
     const auto blocks =
         static_cast<unsigned>(std::min<std::size_t>((records.used + apply_warps - 1) / apply_warps, apply_blocks));
     SLUICE_CUDA_TRY(device::launch(apply_records, blocks, 32 * apply_warps, 0, static_cast<cudaStream_t>(stream.raw()),
-                                   keys_, static_cast<const KeyRecord*>(records.record),
+                                   keys(), static_cast<const KeyRecord*>(records.record),
                                    static_cast<unsigned>(records.used)));
     for (const auto& staging : staging_) staging->has_keys = false;
     last_ = next_;
@@ -172,6 +167,7 @@ class CudaCrypto final : public GpuCrypto {
 
  private:
   std::size_t staging_bytes() const { return std::size_t{options_.together} * options_.max_packets * pitch_; }
+  DeviceKey* keys() const { return keys_.as<DeviceKey>(); }
   std::size_t key_bytes() const { return std::size_t{table_.capacity()} * sizeof(DeviceKey); }
 
   Expected<void> choose_block() {
@@ -192,8 +188,8 @@ class CudaCrypto final : public GpuCrypto {
       staging->stream = &gpu_.stream(s);
       auto memory = gpu_.allocate_device(staging_bytes());
       if (!memory) return tl::unexpected(memory.error());
-      staging->memory = static_cast<std::byte*>(*memory);
-      SLUICE_CUDA_TRY(cudaStreamCreateWithFlags(&staging->down, cudaStreamNonBlocking));
+      staging->memory = std::move(*memory);
+      if (auto ok = staging->down.create(); !ok) return ok;
       for (device::Event* event : {&staging->is_up, &staging->is_down}) {
         if (auto ok = event->create(); !ok) return ok;
       }
@@ -257,7 +253,7 @@ class CudaCrypto final : public GpuCrypto {
     const std::span<const Part> parts(parts_);
     const auto is_copied = [](const Part& part) { return part.run.count != 0; };
     const bool is_one = joined(parts) == parts.size();
-    const cudaStream_t down = is_one || std::ranges::none_of(parts, is_copied) ? main : staging.down;
+    const cudaStream_t down = is_one || std::ranges::none_of(parts, is_copied) ? main : staging.down.raw();
     for (std::size_t first = 0; first < parts.size();) {
       const std::size_t count = joined(parts.subspan(first));
       const auto copied = parts.subspan(first, count);
@@ -277,7 +273,7 @@ class CudaCrypto final : public GpuCrypto {
   };
 
   std::byte* scratch(const Staging& staging, const Part& part) const {
-    return staging.memory + std::size_t{part.run.first} * pitch_;
+    return staging.memory.as<std::byte>() + std::size_t{part.run.first} * pitch_;
   }
 
   void add_parts(const GpuBatch& batch, std::uint32_t row) {
@@ -315,27 +311,27 @@ class CudaCrypto final : public GpuCrypto {
   Expected<void> enqueue_copy(std::span<const Part> parts, Staging& staging, cudaStream_t main, cudaStream_t down) {
     FrameRun all = parts.front().run;
     for (const Part& part : parts.subspan(1)) device::join_runs(all, part.run);
-    if (auto ok = device::copy_up(all, staging.memory, pitch_, main); !ok) return ok;
+    auto* const memory = staging.memory.as<std::byte>();
+    if (auto ok = device::copy_up(all, memory, pitch_, main); !ok) return ok;
     if (down != main) {
       if (auto ok = staging.is_up.record(*staging.stream); !ok) return ok;
-      SLUICE_CUDA_TRY(cudaStreamWaitEvent(down, staging.is_up.raw(), 0));
+      if (auto ok = staging.is_up.before(down); !ok) return ok;
     }
-    StagedFrames staged = device::staged_frames(all, staging.memory, pitch_);
+    StagedFrames staged = device::staged_frames(all, memory, pitch_);
     for (const Part& part : parts) {
       if (auto ok = launch(part.batch, staged, nullptr, down); !ok) return ok;
       staged.address += static_cast<std::uint64_t>(staged.step * static_cast<std::int64_t>(part.batch.count));
     }
-    return device::copy_down(all, staging.memory, pitch_, down);
+    return device::copy_down(all, memory, pitch_, down);
   }
 
   static Expected<void> is_done(Staging& staging, cudaStream_t main, cudaStream_t down) {
-    SLUICE_CUDA_TRY(cudaEventRecord(staging.is_down.raw(), down));
-    SLUICE_CUDA_TRY(cudaStreamWaitEvent(main, staging.is_down.raw(), 0));
-    return {};
+    if (auto ok = staging.is_down.record(down); !ok) return ok;
+    return staging.is_down.before(main);
   }
 
   Expected<void> launch(const GpuBatch& batch, const StagedFrames& staged, std::byte* scratch, cudaStream_t stream) {
-    const GpuWork work{batch.jobs,  batch.verdicts, batch.sums, keys_,  table_.capacity(),
+    const GpuWork work{batch.jobs,  batch.verdicts, batch.sums, keys(), table_.capacity(),
                        batch.count, staged,         scratch,    pitch_, options_.own_buffers};
     const unsigned per_warp = device::frames_per_warp(batch.count, worth_warps);
     const unsigned per_block = per_warp * block_warps_;
@@ -350,7 +346,7 @@ class CudaCrypto final : public GpuCrypto {
   const GpuCryptoOptions options_;
   const std::size_t pitch_, most_records_;
   unsigned follower_ = 0, block_warps_ = 1;
-  DeviceKey* keys_ = nullptr;
+  device::DeviceMemory keys_;
   std::array<Records, 2> records_;
   std::size_t next_ = 0, last_ = 0;
   std::vector<std::unique_ptr<Staging>> staging_;  // by stream

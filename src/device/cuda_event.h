@@ -1,4 +1,5 @@
-// A CUDA event that lives as long as its object: what has been enqueued, and whether it has ended. For .cu files only.
+// A CUDA event that lives as long as its object: what has been enqueued, whether it has ended, and when. For .cu files
+// only.
 // Thread-safety: one thread.
 #pragma once
 
@@ -15,8 +16,9 @@ class Event {
   Event() = default;
   Event(const Event&) = delete;
   Event& operator=(const Event&) = delete;
-  Expected<void> create() {
-    SLUICE_CUDA_TRY(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming));
+  // `timed`: for microseconds_since(); recording one costs more.
+  Expected<void> create(bool timed = false) {
+    SLUICE_CUDA_TRY(cudaEventCreateWithFlags(&event_, timed ? cudaEventDefault : cudaEventDisableTiming));
     return {};
   }
   ~Event() {
@@ -24,12 +26,11 @@ class Event {
       cudaEventDestroy(event_);
     }
   }
-  Expected<void> record(const GpuStream& stream) {
-    SLUICE_CUDA_TRY(cudaEventRecord(event_, static_cast<cudaStream_t>(stream.raw())));
+  Expected<void> record(const GpuStream& stream) { return record(static_cast<cudaStream_t>(stream.raw())); }
+  Expected<void> record(cudaStream_t stream) {
+    SLUICE_CUDA_TRY(cudaEventRecord(event_, stream));
     return {};
   }
-  // For streams that are no GpuStream.
-  cudaEvent_t raw() const { return event_; }
   // An event that was never recorded has passed.
   Expected<bool> passed() const {
     const cudaError_t state = cudaEventQuery(event_);
@@ -39,9 +40,16 @@ class Event {
     SLUICE_CUDA_TRY(state);
     return true;
   }
+  // Both are timed and have passed.
+  Expected<double> microseconds_since(const Event& begin) const {
+    float milliseconds = 0;
+    SLUICE_CUDA_TRY(cudaEventElapsedTime(&milliseconds, begin.event_, event_));
+    return 1e3 * static_cast<double>(milliseconds);
+  }
   // What is enqueued on `stream` from now on runs after the event.
-  Expected<void> before(const GpuStream& stream) const {
-    SLUICE_CUDA_TRY(cudaStreamWaitEvent(static_cast<cudaStream_t>(stream.raw()), event_));
+  Expected<void> before(const GpuStream& stream) const { return before(static_cast<cudaStream_t>(stream.raw())); }
+  Expected<void> before(cudaStream_t stream) const {
+    SLUICE_CUDA_TRY(cudaStreamWaitEvent(stream, event_));
     return {};
   }
 

@@ -84,6 +84,13 @@ class CudaStream final : public GpuStream {
   unsigned taken_ = 0;
 };
 
+// Kernels may still use it.
+void free_device(void* memory, int device) {
+  cudaSetDevice(device);
+  cudaDeviceSynchronize();
+  cudaFree(memory);
+}
+
 class CudaGpu final : public Gpu {
  public:
   explicit CudaGpu(GpuInfo info) : info_(std::move(info)) {}
@@ -93,7 +100,6 @@ class CudaGpu final : public Gpu {
     streams_.clear();
     for (void* memory : registered_) cudaHostUnregister(memory);
     for (void* memory : pinned_) cudaFreeHost(memory);
-    for (void* memory : device_) cudaFree(memory);
   }
 
   Expected<void> open(unsigned streams) {
@@ -129,13 +135,12 @@ class CudaGpu final : public Gpu {
     return memory;
   }
 
-  Expected<void*> allocate_device(std::size_t bytes) override {
+  Expected<DeviceMemory> allocate_device(std::size_t bytes) override {
     if (health_.lost()) return health_.error();
     void* memory = nullptr;
     SLUICE_CUDA_TRY(cudaSetDevice(info_.index));
     SLUICE_CUDA_TRY(cudaMalloc(&memory, bytes));
-    device_.push_back(memory);
-    return memory;
+    return DeviceMemory(memory, bytes, info_.index, free_device);
   }
 
   bool lost() const override { return health_.lost(); }
@@ -155,7 +160,7 @@ class CudaGpu final : public Gpu {
   GpuInfo info_;
   Health health_;
   std::vector<std::unique_ptr<CudaStream>> streams_;
-  std::vector<void*> registered_, pinned_, device_;
+  std::vector<void*> registered_, pinned_;
 };
 
 Expected<GpuInfo> describe(int index) {

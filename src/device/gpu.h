@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "device/memory.h"
 
 namespace sluice::device {
 
@@ -61,10 +62,9 @@ class Gpu {
   // Pins memory that exists (mbuf pools) and makes it addressable by the GPU under the same pointer. Undone at
   // destruction.
   virtual Expected<void> register_host(void* base, std::size_t bytes) = 0;
-  // Pinned host memory, zeroed; freed at destruction.
+  // Pinned host memory, zeroed; freed at the Gpu's destruction.
   virtual Expected<void*> allocate_host(std::size_t bytes) = 0;
-  // Device memory; freed at destruction.
-  virtual Expected<void*> allocate_device(std::size_t bytes) = 0;
+  virtual Expected<DeviceMemory> allocate_device(std::size_t bytes) = 0;
   // True after an error that the device does not recover from; `why()` says which.
   virtual bool lost() const = 0;
   virtual std::string why() const = 0;

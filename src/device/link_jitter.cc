@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdio>
 #include <deque>
+#include <utility>
 #include <vector>
 
 #include "device/frame_copy.h"
@@ -51,7 +52,7 @@ class Measurement {
   const LinkJitterOptions& options_;
   unsigned frames_ = 0;
   std::uint64_t places_ = 0;  // batches that the memory holds
-  std::vector<std::byte*> staging_;
+  std::vector<DeviceMemory> staging_;
   std::uint64_t* address_ = nullptr;  // descriptors of all places
   std::uint16_t* length_ = nullptr;
   std::uint32_t* sum_ = nullptr;
@@ -84,7 +85,7 @@ Expected<void> Measurement::prepare() {
     if (!memory) {
       return tl::unexpected(memory.error());
     }
-    staging_.push_back(static_cast<std::byte*>(*memory));
+    staging_.push_back(std::move(*memory));
   }
   us_.reserve(static_cast<std::size_t>(1.1 * options_.seconds * options_.gbytes * 1e9 / frames_ / frame_bytes) + 64);
   return {};
@@ -142,7 +143,7 @@ Expected<LinkJitter> Measurement::run() {
     if (seen_ >= due && seen_ < end && under_way_.size() < most_under_way) {
       const unsigned s = static_cast<unsigned>(batch % gpu_.stream_count());
       if (gpu_.stream(s).pending_marks() < GpuStream::max_marks) {
-        auto enqueued = enqueue(batch, gpu_.stream(s), staging_.empty() ? nullptr : staging_[s]);
+        auto enqueued = enqueue(batch, gpu_.stream(s), staging_.empty() ? nullptr : staging_[s].as<std::byte>());
         enqueued = enqueued ? gpu_.stream(s).mark() : enqueued;
         if (!enqueued) {
           return tl::unexpected(enqueued.error());

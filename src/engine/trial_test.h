@@ -182,7 +182,10 @@ class JitterGpu : public device::Gpu {
     std::memset(memory_.back(), 0, bytes);
     return memory_.back();
   }
-  Expected<void*> allocate_device(std::size_t bytes) override { return allocate_host(bytes); }
+  Expected<device::DeviceMemory> allocate_device(std::size_t bytes) override {
+    return device::DeviceMemory(std::aligned_alloc(256, (bytes + 255) / 256 * 256), bytes, 0,
+                                [](void* memory, int) { std::free(memory); });
+  }
   bool lost() const override { return lost_.load(); }
   std::string why() const override { return "told to fail"; }
   void lose(const std::string&) override { lost_.store(true); }

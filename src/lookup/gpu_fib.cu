@@ -75,18 +75,20 @@ struct Table {
     if (!memory) {
       return tl::unexpected(memory.error());
     }
-    slots = static_cast<std::uint32_t*>(*memory);
+    copy = std::move(*memory);
     const auto stream = static_cast<cudaStream_t>(gpu.stream(0).raw());
     const std::lock_guard lock(trie.mutex());
-    SLUICE_CUDA_TRY(cudaMemcpyAsync(slots, trie.slots(), trie.slots_touched() * sizeof(std::uint32_t),
+    SLUICE_CUDA_TRY(cudaMemcpyAsync(slots(), trie.slots(), trie.slots_touched() * sizeof(std::uint32_t),
                                     cudaMemcpyHostToDevice, stream));
     SLUICE_CUDA_TRY(cudaStreamSynchronize(stream));
     return {};
   }
 
+  std::uint32_t* slots() const { return copy.as<std::uint32_t>(); }
+
   Trie& trie;
   ChangeLog log;
-  std::uint32_t* slots = nullptr;
+  device::DeviceMemory copy;
 };
 
 // Pinned memory for the change sets of one sync.
@@ -115,7 +117,6 @@ class CudaFib final : public GpuFib {
   CudaFib(device::Gpu& gpu, Trie& v4, Trie& v6, std::size_t max_sync_bytes)
       : gpu_(gpu), max_sync_bytes_(max_sync_bytes), v4_(v4, gpu), v6_(v6, gpu), enqueued_(gpu.stream_count()) {}
 
-  // Kernels may still read the tables; the Gpu, which owns their memory, waits for them before it frees it.
   Expected<void> create() {
     if (auto ok = v4_.upload(gpu_); !ok) {
       return ok;
@@ -195,8 +196,8 @@ class CudaFib final : public GpuFib {
     return {};
   }
 
-  Fib4View view4() const override { return {v4_.slots}; }
-  Fib6View view6() const override { return {v6_.slots}; }
+  Fib4View view4() const override { return {v4_.slots()}; }
+  Fib6View view6() const override { return {v6_.slots()}; }
   std::size_t device_bytes() const override { return v4_.trie.memory_bytes() + v6_.trie.memory_bytes(); }
 
  private:
@@ -212,8 +213,8 @@ class CudaFib final : public GpuFib {
   Expected<void> apply(device::GpuStream& stream, const Staging& staging, bool has4, bool has6) {
     const auto launch = [&](std::uint32_t from4, std::uint32_t to4, std::uint32_t from6,
                             std::uint32_t to6) -> Expected<void> {
-      const Apply v4{v4_.slots, staging.v4.run + from4, staging.v4.values, to4 - from4};
-      const Apply v6{v6_.slots, staging.v6.run + from6, staging.v6.values, to6 - from6};
+      const Apply v4{v4_.slots(), staging.v4.run + from4, staging.v4.values, to4 - from4};
+      const Apply v6{v6_.slots(), staging.v6.run + from6, staging.v6.values, to6 - from6};
       constexpr unsigned warps = block_threads / warp_threads;
       const unsigned blocks = std::min(most_apply_blocks, (v4.runs + v6.runs + warps - 1) / warps);
       if (blocks == 0) {

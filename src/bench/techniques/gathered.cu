@@ -142,8 +142,9 @@ class CudaGathered final : public GatheredMatcher {
   Expected<T*> allocate(std::size_t count) {
     auto memory = gpu_.allocate_device(count * sizeof(T));
     if (!memory) return tl::unexpected(memory.error());
-    device_bytes_ += count * sizeof(T);
-    return static_cast<T*>(*memory);
+    device_bytes_ += memory->bytes();
+    memory_.push_back(std::move(*memory));
+    return memory_.back().template as<T>();
   }
   template <typename T>
   Expected<T*> device_copy(const std::vector<T>& values) {
@@ -159,9 +160,10 @@ class CudaGathered final : public GatheredMatcher {
   GpuMatcher& filter_;
   const std::size_t keys_;
   const GatherRoom room_;
-  std::vector<GatherSlots> slots_;  // by stream
-  KeyAutomaton automaton_{};        // next null: the filter searches
-  std::uint32_t* seen_ = nullptr;   // every_key()'s, on the device
+  std::vector<device::DeviceMemory> memory_;  // of all that follows
+  std::vector<GatherSlots> slots_;            // by stream
+  KeyAutomaton automaton_{};                  // next null: the filter searches
+  std::uint32_t* seen_ = nullptr;             // every_key()'s, on the device
   std::size_t seen_words_ = 0, device_bytes_ = 0;
 };
 

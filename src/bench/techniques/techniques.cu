@@ -7,6 +7,7 @@
 #include "bench/techniques/techniques.cuh"
 #include "bench/techniques/techniques.h"
 #include "device/cuda_check.h"
+#include "device/cuda_event.h"
 
 namespace sluice::match {
 namespace {
@@ -23,11 +24,6 @@ class CudaTechniques final : public Techniques {
         packets_(packets),
         place_(place),
         stream_(static_cast<cudaStream_t>(gpu.stream(0).raw())) {}
-  ~CudaTechniques() override {
-    for (cudaEvent_t event : {begin_, end_}) {
-      if (event != nullptr) cudaEventDestroy(event);
-    }
-  }
 
   Expected<void> upload(const TwoByteTable& pairs);
   Expected<TechniqueRun> run(Technique technique, unsigned rounds) override;
@@ -49,10 +45,11 @@ class CudaTechniques final : public Techniques {
   Expected<T*> device_copy(const std::vector<T>& values) {
     auto memory = gpu_.allocate_device(std::max<std::size_t>(values.size(), 1) * sizeof(T));
     if (!memory) return tl::unexpected(memory.error());
-    SLUICE_CUDA_TRY(
-        cudaMemcpyAsync(*memory, values.data(), values.size() * sizeof(T), cudaMemcpyHostToDevice, stream_));
+    SLUICE_CUDA_TRY(cudaMemcpyAsync(memory->template as<T>(), values.data(), values.size() * sizeof(T),
+                                    cudaMemcpyHostToDevice, stream_));
     SLUICE_CUDA_TRY(cudaStreamSynchronize(stream_));
-    return static_cast<T*>(*memory);
+    memory_.push_back(std::move(*memory));
+    return memory_.back().template as<T>();
   }
   template <typename T>
   Expected<std::vector<T>> host_copy(const T* values, std::size_t count) {
@@ -94,7 +91,8 @@ class CudaTechniques final : public Techniques {
   std::span<const std::string> packets_;
   const PacketPlace place_;
   cudaStream_t stream_;
-  cudaEvent_t begin_ = nullptr, end_ = nullptr;
+  device::Event begin_, end_;
+  std::vector<device::DeviceMemory> memory_;  // of what follows, on the device
   PacketBatch batch_{};
   std::vector<std::uint32_t> offset_;
   std::vector<std::uint16_t> length_;
@@ -105,8 +103,9 @@ class CudaTechniques final : public Techniques {
 };
 
 Expected<void> CudaTechniques::upload(const TwoByteTable& pairs) {
-  SLUICE_CUDA_TRY(cudaEventCreateWithFlags(&begin_, cudaEventDefault));
-  SLUICE_CUDA_TRY(cudaEventCreateWithFlags(&end_, cudaEventDefault));
+  for (device::Event* event : {&begin_, &end_}) {
+    if (auto ok = event->create(true); !ok) return ok;
+  }
   std::size_t size = 0;
   for (const std::string& packet : packets_) {
     offset_.push_back(static_cast<std::uint32_t>(size));
@@ -218,14 +217,13 @@ Expected<double> CudaTechniques::timed(unsigned rounds, Launch&& launch) {
   double least = 0;
   if (auto ok = launch(); !ok) return tl::unexpected(ok.error());
   for (unsigned r = 0; r < rounds; ++r) {
-    SLUICE_CUDA_TRY(cudaEventRecord(begin_, stream_));
+    if (auto ok = begin_.record(stream_); !ok) return tl::unexpected(ok.error());
     if (auto ok = launch(); !ok) return tl::unexpected(ok.error());
-    SLUICE_CUDA_TRY(cudaEventRecord(end_, stream_));
+    if (auto ok = end_.record(stream_); !ok) return tl::unexpected(ok.error());
     SLUICE_CUDA_TRY(cudaStreamSynchronize(stream_));
-    float milliseconds = 0;
-    SLUICE_CUDA_TRY(cudaEventElapsedTime(&milliseconds, begin_, end_));
-    const double took = 1e3 * static_cast<double>(milliseconds);
-    least = r == 0 ? took : std::min(least, took);
+    const auto took = end_.microseconds_since(begin_);
+    if (!took) return took;
+    least = r == 0 ? *took : std::min(least, *took);
   }
   return least;
 }

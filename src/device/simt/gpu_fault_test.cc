@@ -49,15 +49,24 @@ TEST_F(GpuFault, a_mark_that_cannot_be_set_loses_the_device) {
 TEST_F(GpuFault, memory_is_given_back) {
   const auto device = simt::device_bytes(), pinned = simt::pinned_bytes();
   std::vector<char> own(8192);
+  DeviceMemory outlives;
   {
     auto gpu = Gpu::open(0, 1);
     ASSERT_TRUE(gpu);
-    ASSERT_TRUE((*gpu)->allocate_device(1000));
+    auto memory = (*gpu)->allocate_device(1000);
+    ASSERT_TRUE(memory);
     ASSERT_TRUE((*gpu)->allocate_host(1000));
     ASSERT_TRUE((*gpu)->register_host(own.data(), own.size()));
     EXPECT_EQ(simt::device_bytes(), device + 1000);
     EXPECT_EQ(simt::pinned_bytes(), pinned + 1000 + own.size());
+    outlives = std::move(*memory);
+    EXPECT_EQ(outlives.bytes(), 1000U);
+    outlives = std::move(*(*gpu)->allocate_device(500));
+    EXPECT_EQ(simt::device_bytes(), device + 500) << "the first one is gone";
   }
+  EXPECT_EQ(simt::device_bytes(), device + 500);
+  outlives = {};
+  EXPECT_FALSE(outlives);
   EXPECT_EQ(simt::device_bytes(), device);
   EXPECT_EQ(simt::pinned_bytes(), pinned);
 }

@@ -216,24 +216,22 @@ Expected<Acl::Built> Acl::build(const AclOptions& options, std::uint64_t generat
 }
 
 void Acl::publish(Built built) {
-  const RuleSet* const old = newest_;
-  newest_ = built.set.get();
+  newest_ = std::move(built.set);
   tags_.store(!newest_->plan.empty(), std::memory_order_relaxed);
   {
     const std::lock_guard lock(sets_mutex_);
     sets_ = std::move(built.sets);
     if (newest_->log && (logs_.empty() || newest_->log != logs_.back())) logs_.push_back(newest_->log);
   }
-  if (old != nullptr) old->next.store(newest_, std::memory_order_release);
   hits_->enter(std::move(built.hits));
-  current_->publish(std::move(built.set));
+  current_->publish(newest_);
 }
 
 Expected<void> Acl::attach(device::Gpu& gpu, const engine::DevicePlan& plan) {
   if (!plan.launches) return {};
-  auto made = lookup::acl::GpuClassifier::create(gpu, RuleSet::without_egress(options_.rules, options_.plan));
+  auto made = lookup::acl::GpuClassifier::create(gpu, RuleSet::without_egress(options_.rules, options_.plan), newest_);
   if (!made) return make_error("[acl] " + made.error().message);
-  devices_.emplace_back(new OnDevice{&gpu, std::move(*made), newest_, {newest_->generation}});
+  mirrors_.add(std::move(*made));
   return {};
 }
 
@@ -316,25 +314,26 @@ void Acl::tag_for(const Area& a, const engine::Batch& batch, const RuleSet& set,
 
 Expected<void> Acl::launch(engine::Batch& batch, device::GpuStream& stream) {
   const Area a(area(batch), batch.capacity);
-  const OnDevice& device = *devices_[batch.device];
-  take_set(a, batch, device);
-  return device.rules->classify(stream, a.keys4, a.rules4, a.header->keys4, a.keys6, a.rules6, a.header->keys6);
+  take_set(a, batch);
+  return mirrors_[batch.device].classify(stream, a.keys4, a.rules4, a.header->keys4, a.keys6, a.rules6,
+                                         a.header->keys6);
 }
 
 // The batch is judged by the list that the device has.
-void Acl::take_set(const Area& a, const engine::Batch& batch, const OnDevice& device) {
-  current_->pin(reader_of(batch), device.set);
-  a.header->set = device.set;
-  tag_for(a, batch, *device.set, static_cast<std::uint32_t>(worker_of(batch.device)));
+const RuleSet& Acl::take_set(const Area& a, const engine::Batch& batch) {
+  const auto* const set = static_cast<const RuleSet*>(mirrors_[batch.device].of());
+  current_->pin(reader_of(batch), set);
+  a.header->set = set;
+  tag_for(a, batch, *set, static_cast<std::uint32_t>(worker_of(batch.device)));
+  return *set;
 }
 
 bool Acl::join(const engine::Batch& batch, FusedWork& work) {
   if (work.classify || work.match) return false;
   const Area a(area(batch), batch.capacity);
-  const OnDevice& device = *devices_[batch.device];
-  take_set(a, batch, device);
-  work.classify = {.view = device.rules->view(),
-                   .deny_others = device.set->denies_others(),
+  const RuleSet& set = take_set(a, batch);
+  work.classify = {.view = mirrors_[batch.device].view(),
+                   .deny_others = set.denies_others(),
                    .in_order = a.header->keys4 == batch.count,
                    .place = a.places,
                    .keys4 = a.keys4,
@@ -405,15 +404,7 @@ bool Acl::tell(engine::Batch& batch, std::uint32_t i, engine::Emitter& out) {
 
 // The list that the GPU's tables are of from now on: those before it are used by no further launch.
 Expected<void> Acl::begin_cycle(std::uint32_t device, device::GpuStream& stream) {
-  OnDevice& on = *devices_[device];
-  if (auto ok = on.rules->sync(stream); !ok) return ok;
-  if (on.set->generation == on.rules->generation()) [[likely]]
-    return {};
-  while (on.set->generation != on.rules->generation()) {
-    on.set = on.set->next.load(std::memory_order_acquire);
-  }
-  on.generation.store(on.set->generation, std::memory_order_release);
-  return {};
+  return mirrors_[device].sync(stream);
 }
 
 std::vector<std::shared_ptr<AclLog>> Acl::logs() const {
@@ -449,12 +440,8 @@ void Acl::end_old_logs() {
 }
 
 std::size_t Acl::reclaim() {
-  const std::size_t left = current_->reclaim([&](const RuleSet& set) {
-    // A lost GPU follows no more, and is given nothing more.
-    return std::ranges::any_of(devices_, [&](const auto& device) {
-      return !device->gpu->lost() && set.generation >= device->generation.load(std::memory_order_acquire);
-    });
-  });
+  mirrors_.reclaim();
+  const std::size_t left = current_->reclaim();
   hits_->fold();
   end_old_logs();
   return left;
@@ -467,25 +454,21 @@ Expected<engine::Element::Change> Acl::reload(Element& fresh) {
   if (!made) return tl::unexpected(made.error());
   struct Next {
     Built list;
-    std::vector<std::unique_ptr<lookup::acl::GpuClassifier::Built>> tables;  // of each device; null: it is lost
+    decltype(mirrors_)::Prepared copies;
   };
   auto next = std::make_shared<Next>();
   next->list = std::move(*made);
-  for (const auto& device : devices_) {
-    next->tables.emplace_back();
-    if (device->gpu->lost()) continue;
-    auto built = device->rules->build(RuleSet::without_egress(wanted.rules, wanted.plan));
-    if (!built) return make_error("[acl] " + built.error().message);
-    next->tables.back() = std::move(*built);
-  }
+  auto copies = mirrors_.prepare([&](lookup::acl::GpuClassifier& mirror) {
+    return mirror.prepare(RuleSet::without_egress(wanted.rules, wanted.plan));
+  });
+  if (!copies) return make_error("[acl] " + copies.error().message);
+  next->copies = std::move(*copies);
   const std::size_t count = count_of(wanted);
   return Change{
       std::to_string(count) + " ACL rule" + (count == 1 ? " is" : "s are") + " in force" + undone(next->list.sets),
       [this, next] {
         publish(std::move(next->list));
-        for (std::size_t d = 0; d < devices_.size(); ++d) {
-          if (next->tables[d]) devices_[d]->rules->commit(std::move(next->tables[d]));
-        }
+        mirrors_.publish(std::move(next->copies), newest_);
         const auto end = std::chrono::steady_clock::now() + patience;
         while (reclaim() != 0 && std::chrono::steady_clock::now() < end) {
           std::this_thread::sleep_for(std::chrono::milliseconds(1));

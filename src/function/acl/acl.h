@@ -34,7 +34,8 @@
 #include <string>
 #include <vector>
 
-#include "base/exchanged.h"
+#include "base/published.h"
+#include "device/table_mirror.h"
 #include "engine/counted_rules.h"
 #include "engine/element.h"
 #include "engine/named_sets.h"
@@ -127,17 +128,9 @@ class Acl final : public engine::Element,
   };
   // A list and its counters, in full.
   struct Built {
-    std::unique_ptr<RuleSet> set;
+    std::shared_ptr<const RuleSet> set;
     std::unique_ptr<RuleHits::Next> hits;
     std::vector<SetState> sets;
-  };
-  // Of a device.
-  struct OnDevice {
-    device::Gpu* gpu;
-    std::unique_ptr<lookup::acl::GpuClassifier> rules;
-    // The list that launches are judged by: the worker's; and its generation, for the thread that reloads.
-    const RuleSet* set;
-    std::atomic<std::uint64_t> generation;
   };
   struct Area;
   Expected<Built> build(const AclOptions& options, std::uint64_t generation) const;
@@ -151,26 +144,27 @@ class Acl final : public engine::Element,
            std::uint32_t reader) const;
   void tag_for(const Area& area, const engine::Batch& batch, const RuleSet& set, std::uint32_t reader) const;
   packet::Reason act(const Area& area, engine::Batch& batch, std::uint32_t i, std::uint64_t tsc) const;
-  void take_set(const Area& area, const engine::Batch& batch, const OnDevice& device);
+  const RuleSet& take_set(const Area& area, const engine::Batch& batch);
   static bool tell(engine::Batch& batch, std::uint32_t i, engine::Emitter& out);
   std::size_t worker_of(std::uint32_t device) const { return std::size_t{2} * lanes_ + device; }
   Expected<std::string> change_set(std::string_view name, const std::vector<std::string>& entries, bool add);
 
   AclOptions options_;
   File file_;
-  const engine::Egress* egress_ = nullptr;     // of the element that forwards; null: there is none
-  std::optional<Exchanged<RuleSet>> current_;  // its readers: batches, and each lane's collector
-  std::atomic<bool> tags_{false};              // keys of the list in force have tags
-  mutable std::mutex sets_mutex_;              // of what is below, which others read
+  const engine::Egress* egress_ = nullptr;           // of the element that forwards; null: there is none
+  std::optional<Published<const RuleSet>> current_;  // its readers: batches, and each lane's collector
+  std::atomic<bool> tags_{false};                    // keys of the list in force have tags
+  mutable std::mutex sets_mutex_;                    // of what is below, which others read
   std::vector<SetState> sets_;
   // That a list has or had, the newest last; by sets_mutex_. Of those that have ended the counters.
   std::vector<std::shared_ptr<AclLog>> logs_;
   AclLogCounters logged_before_;
   std::uint32_t lanes_ = 0;
   std::optional<RuleHits> hits_;
-  const RuleSet* newest_ = nullptr;  // the thread's that reloads
+  std::shared_ptr<const RuleSet> newest_;  // the thread's that reloads
 
-  std::vector<std::unique_ptr<OnDevice>> devices_;  // by DevicePlan::device; none: no batch is launched
+  // Of RuleSet, by DevicePlan::device; none: no batch is launched.
+  device::TableMirrors<lookup::acl::GpuClassifier> mirrors_;
 };
 
 }  // namespace sluice::function

@@ -12,7 +12,6 @@
 #pragma once
 
 #include <algorithm>
-#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -20,8 +19,8 @@
 #include <vector>
 
 #include "base/error.h"
-#include "base/exchanged.h"
 #include "base/prefetch.h"
+#include "base/published.h"
 #include "function/acl/acl_log.h"
 #include "function/acl/rule_hits.h"
 #include "function/policer.h"
@@ -68,7 +67,7 @@ struct RuleSet {
   std::unique_ptr<lookup::acl::Classifier> by_egress;  // null: no rule asks
   lookup::acl::TagPlan plan;
   // Readers as the element numbers them; nothing: no rule asks for a set.
-  mutable std::optional<Exchanged<lookup::acl::SetTables>> sets;
+  mutable std::optional<Published<const lookup::acl::SetTables>> sets;
   std::shared_ptr<AclLog> log;  // null: no rule logs
   std::vector<std::shared_ptr<LoggedRule>> logged_rules;
   // What happens to a frame: by rule, and behind them to those that no rule matches. Bytes, which stay in a core's
@@ -77,8 +76,6 @@ struct RuleSet {
   std::vector<Verdict> verdicts;  // by rule
   std::shared_ptr<HitCounters> hits;
   std::vector<std::unique_ptr<Policer>> policers;
-  // The list that took the place of this one; for the device's thread, which follows later.
-  mutable std::atomic<const RuleSet*> next{nullptr};
 };
 
 }  // namespace sluice::function

@@ -2,6 +2,8 @@
 #include <array>
 
 #include "device/cuda_check.h"
+#include "device/cuda_event.h"
+#include "device/cuda_stream.h"
 #include "device/frame_copy.h"
 #include "device/frame_read.cuh"
 #include "device/gpu.h"
@@ -86,17 +88,11 @@ Expected<void> run(const Work& work, unsigned blocks, cudaStream_t stream) {
 
 struct Echo::Staging {
   device::GpuStream* stream = nullptr;
-  std::byte* memory = nullptr;
+  device::DeviceMemory memory;
   std::size_t pitch = 0;
   std::uint32_t rows = 0;
-  cudaStream_t down = nullptr;  // what follows a piece's way up, so that the next piece goes up meanwhile
-  cudaEvent_t is_up = nullptr, is_down = nullptr;
-
-  ~Staging() {
-    if (is_up != nullptr) cudaEventDestroy(is_up);
-    if (is_down != nullptr) cudaEventDestroy(is_down);
-    if (down != nullptr) cudaStreamDestroy(down);
-  }
+  device::Stream down;  // what follows a piece's way up, so that the next piece goes up meanwhile
+  device::Event is_up, is_down;
 };
 
 Echo::Echo(std::vector<std::uint16_t> peers, std::uint8_t key, EchoPath path, std::uint64_t piece_bytes)
@@ -112,10 +108,11 @@ Expected<void> Echo::attach(device::Gpu& gpu, const engine::DevicePlan& plan) {
     staging->rows = plan.batch_capacity;
     auto memory = gpu.allocate_device(staging->pitch * staging->rows);
     if (!memory) return tl::unexpected(memory.error());
-    staging->memory = static_cast<std::byte*>(*memory);
-    SLUICE_CUDA_TRY(cudaStreamCreateWithFlags(&staging->down, cudaStreamNonBlocking));
-    SLUICE_CUDA_TRY(cudaEventCreateWithFlags(&staging->is_up, cudaEventDisableTiming));
-    SLUICE_CUDA_TRY(cudaEventCreateWithFlags(&staging->is_down, cudaEventDisableTiming));
+    staging->memory = std::move(*memory);
+    if (auto ok = staging->down.create(); !ok) return ok;
+    for (device::Event* event : {&staging->is_up, &staging->is_down}) {
+      if (auto ok = event->create(); !ok) return ok;
+    }
     staging_.push_back(std::move(staging));
   }
   return {};
@@ -150,11 +147,12 @@ Expected<void> Echo::enqueue(engine::Batch& batch, device::GpuStream& stream) {
 
   // A piece goes up on the engine's stream and comes down on the second one; with one piece there is nothing to
   // overlap.
-  const cudaStream_t down = count == 1 ? main : staging.down;
+  const cudaStream_t down = count == 1 ? main : staging.down.raw();
+  auto* const memory = staging.memory.as<std::byte>();
   const bool write_direct = path == EchoPath::direct_down;
   for (unsigned p = 0; p < count; ++p) {
     const FrameRun& piece = pieces[p];
-    const StagedFrames staged = device::staged_frames(piece, staging.memory, staging.pitch);
+    const StagedFrames staged = device::staged_frames(piece, memory, staging.pitch);
     const Work work{batch.frame + piece.first,
                     batch.length + piece.first,
                     verdicts(batch) + piece.first,
@@ -162,21 +160,19 @@ Expected<void> Echo::enqueue(engine::Batch& batch, device::GpuStream& stream) {
                     staged,
                     write_direct ? StagedFrames{} : staged,
                     whole.key};
-    if (auto ok = device::copy_up(piece, staging.memory, staging.pitch, main); !ok) return ok;
+    if (auto ok = device::copy_up(piece, memory, staging.pitch, main); !ok) return ok;
     if (down != main) {
-      SLUICE_CUDA_TRY(cudaEventRecord(staging.is_up, main));
-      SLUICE_CUDA_TRY(cudaStreamWaitEvent(down, staging.is_up, 0));
+      if (auto ok = staging.is_up.record(main); !ok) return ok;
+      if (auto ok = staging.is_up.before(down); !ok) return ok;
     }
     if (auto ok = run(work, write_direct ? direct_blocks : staged_blocks, down); !ok) return ok;
     if (!write_direct) {
-      if (auto ok = device::copy_down(piece, staging.memory, staging.pitch, down); !ok) return ok;
+      if (auto ok = device::copy_down(piece, memory, staging.pitch, down); !ok) return ok;
     }
   }
-  if (down != main) {
-    SLUICE_CUDA_TRY(cudaEventRecord(staging.is_down, down));
-    SLUICE_CUDA_TRY(cudaStreamWaitEvent(main, staging.is_down, 0));
-  }
-  return {};
+  if (down == main) return {};
+  if (auto ok = staging.is_down.record(down); !ok) return ok;
+  return staging.is_down.before(main);
 }
 
 }  // namespace sluice::function

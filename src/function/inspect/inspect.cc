@@ -66,6 +66,12 @@ void fetch_index(InspectLane& lane, const engine::Batch& batch, const Area& a, s
   lane.prefetch(batch, n, a.hash[n], a.quiet[n] != 0 && !has_keys);
 }
 
+// What the devices' keys are told apart by. Not the rules themselves, which may go while a device still searches for
+// their keys.
+std::shared_ptr<const std::uint64_t> generation_of(const InspectionRules& rules) {
+  return std::make_shared<const std::uint64_t>(rules.generation());
+}
+
 // Of the frames before which nobody was judged.
 [[gnu::noinline]] void fetch_first(InspectLane& lane, const engine::Batch& batch, const Area& a) {
   const auto each = [&](std::uint32_t ahead, const auto& fetch) {
@@ -250,19 +256,16 @@ void Inspect::note_http_room(std::uint64_t now) {
 
 Expected<void> Inspect::attach(device::Gpu& gpu, const engine::DevicePlan& plan) {
   if (!plan.launches) return {};
-  auto matcher = match::GpuMatcher::create(gpu, newest_->gram_table());
+  auto matcher = match::GpuMatcher::create(gpu, newest_->gram_table(), match::GpuMatcher::default_sync_bytes, false,
+                                           generation_of(*newest_));
   if (!matcher) return make_error("[inspect] " + matcher.error().message);
-  devices_.emplace_back(new OnDevice{&gpu, std::move(*matcher), {newest_->generation()}});
-  rules_of_table_[1] = newest_->generation();
+  mirrors_.add(std::move(*matcher));
   return {};
 }
 
 // A step of the way of new tables to the GPU. From the last one on launches search for the new rules' keys.
 Expected<void> Inspect::begin_cycle(std::uint32_t device, device::GpuStream& stream) {
-  OnDevice& on = *devices_[device];
-  if (auto ok = on.matcher->sync(stream); !ok) return ok;
-  on.rules = rules_of_table_[on.matcher->generation() % rules_of_table_.size()].load(std::memory_order_acquire);
-  return {};
+  return mirrors_[device].sync(stream);
 }
 
 // By the rules that the lane has now. A device that searches for those of others gives no answer that is used.
@@ -299,7 +302,7 @@ void Inspect::classify(engine::Batch& batch, engine::Span span) {
 
 match::MatchBatch Inspect::work_of(const engine::Batch& batch) const {
   const Area a(area(batch), batch.capacity);
-  const std::uint64_t rules = devices_[batch.device]->rules;
+  const std::uint64_t rules = *static_cast<const std::uint64_t*>(mirrors_[batch.device].of());
   a.header->generation = a.header->described == rules ? rules : 0;
   return {.frame = batch.frame,
           .span = a.span,
@@ -311,12 +314,12 @@ match::MatchBatch Inspect::work_of(const engine::Batch& batch) const {
 }
 
 Expected<void> Inspect::launch(engine::Batch& batch, device::GpuStream& stream) {
-  return devices_[batch.device]->matcher->match(work_of(batch), stream);
+  return mirrors_[batch.device].match(work_of(batch), stream);
 }
 
 bool Inspect::join(const engine::Batch& batch, FusedWork& work) {
   if (work.match) return false;
-  work.match = {devices_[batch.device]->matcher->view(), work_of(batch)};
+  work.match = {mirrors_[batch.device].view(), work_of(batch)};
   return true;
 }
 
@@ -420,7 +423,7 @@ std::vector<engine::Figure> Inspect::figures() const {
 Expected<engine::Element::Change> Inspect::reload(Element& fresh) {
   auto& wanted = static_cast<Inspect&>(fresh);
   if (const std::string fixed = fixed_settings(options_, wanted.options_); !fixed.empty()) return make_error(fixed);
-  take_back();
+  reclaim();
   if (!wanted.read_) {
     if (auto ok = wanted.read(); !ok) return tl::unexpected(ok.error());
   }
@@ -430,20 +433,16 @@ Expected<engine::Element::Change> Inspect::reload(Element& fresh) {
   struct Next {
     std::shared_ptr<InspectionRules> rules;
     std::vector<std::unique_ptr<InspectionSearch>> searches;
-    std::vector<std::unique_ptr<match::GpuMatcher::Built>> tables;  // of each device; null: it is lost
+    decltype(mirrors_)::Prepared copies;
   };
   auto next = std::make_shared<Next>();
   next->rules = std::move(*rules);
   for (std::size_t l = 0; l < lanes_.size(); ++l) {
     next->searches.push_back(std::make_unique<InspectionSearch>(next->rules));
   }
-  for (const auto& device : devices_) {
-    next->tables.emplace_back();
-    if (device->gpu->lost()) continue;
-    auto table = device->matcher->build(next->rules->gram_table());
-    if (!table) return make_error("[inspect] " + table.error().message);
-    next->tables.back() = std::move(*table);
-  }
+  auto copies = mirrors_.prepare([&](match::GpuMatcher& mirror) { return mirror.prepare(next->rules->gram_table()); });
+  if (!copies) return make_error("[inspect] " + copies.error().message);
+  next->copies = std::move(*copies);
   const match::RuleSet& set = next->rules->detector().rules();
   std::string text = count_text(set.rules.size(), "rule") + " inspect" + (set.rules.size() == 1 ? "s" : "");
   if (!set.refused.empty())
@@ -452,23 +451,22 @@ Expected<engine::Element::Change> Inspect::reload(Element& fresh) {
   return Change{std::move(text), [this, next, fewer] {
                   if (!fewer.empty()) spdlog::warn("reload: {}", fewer);
                   take(next->rules);
-                  for (std::size_t l = 0; l < lanes_.size(); ++l) lanes_[l]->offer(std::move(next->searches[l]));
-                  if (!devices_.empty()) rules_of_table_[++tables_ % rules_of_table_.size()] = newest_->generation();
-                  for (std::size_t d = 0; d < devices_.size(); ++d) {
-                    if (next->tables[d]) devices_[d]->matcher->commit(std::move(next->tables[d]));
-                  }
+                  for (std::size_t l = 0; l < lanes_.size(); ++l)
+                    lanes_[l]->publish_rules(std::move(next->searches[l]));
+                  mirrors_.publish(std::move(next->copies), generation_of(*newest_));
                   const auto end = std::chrono::steady_clock::now() + patience;
-                  while (!take_back() && std::chrono::steady_clock::now() < end) {
+                  while (reclaim() != 0 && std::chrono::steady_clock::now() < end) {
                     std::this_thread::sleep_for(std::chrono::milliseconds(1));
                   }
                 }};
 }
 
-// Whether all lanes have taken what they were offered.
-bool Inspect::take_back() {
-  bool all = true;
-  for (const auto& lane : lanes_) all = lane->take_back() && all;
-  return all;
+// How many lanes have not left their old rules yet.
+std::size_t Inspect::reclaim() {
+  mirrors_.reclaim();
+  std::size_t left = 0;
+  for (const auto& lane : lanes_) left += lane->reclaim();
+  return left;
 }
 
 }  // namespace sluice::function

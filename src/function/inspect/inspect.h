@@ -20,7 +20,6 @@
 // Memory, for each lane thread: as docs/inspect.md says. Threads: as of engine::Element.
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <memory>
 #include <mutex>
@@ -28,6 +27,7 @@
 #include <string>
 #include <vector>
 
+#include "device/table_mirror.h"
 #include "engine/element.h"
 #include "engine/tables.h"
 #include "engine/traits.h"
@@ -132,7 +132,7 @@ class Inspect final : public engine::Element,
   match::MatchBatch work_of(const engine::Batch& batch) const;
   // inspect_answer.cc
   bool answer(engine::Batch& batch, std::uint32_t i, packet::Reason reason, engine::Emitter& out);
-  bool take_back();
+  std::size_t reclaim();
 
   const InspectOptions options_;
   bool sends_ = true;  // frames leave the pipeline
@@ -149,15 +149,8 @@ class Inspect final : public engine::Element,
   std::unique_ptr<FrameClock> clock_;
   std::vector<std::unique_ptr<InspectLane>> lanes_;  // by thread
 
-  struct OnDevice {
-    device::Gpu* gpu;
-    std::unique_ptr<match::GpuMatcher> matcher;
-    std::uint64_t rules;  // generation of those that launches search for; the worker's
-  };
-  std::vector<std::unique_ptr<OnDevice>> devices_;  // by DevicePlan::device; none: nothing is launched
-  // Generation of the rules of the matchers' table of a generation, modulo the number.
-  std::array<std::atomic<std::uint64_t>, 64> rules_of_table_{};
-  std::uint64_t tables_ = 1;  // given to the matchers so far; the thread's that reloads
+  // Of the generation of InspectionRules, by DevicePlan::device; none: nothing is launched.
+  device::TableMirrors<match::GpuMatcher> mirrors_;
 };
 
 }  // namespace sluice::function

@@ -41,6 +41,11 @@ std::uint64_t stopped_by_contents(const flow::http::Counters& http) {
          stopped(http, StopReason::bad_chunk);
 }
 
+// Lives as long as it is pinned.
+std::shared_ptr<InspectionSearch> pinned(InspectionSearch* search) {
+  return {std::shared_ptr<void>(), search};
+}
+
 // All that a lane counts.
 struct Counted {
   Counted(Inspection& inspection, const BatchBudget& budget, std::uint64_t senders_untold)
@@ -221,10 +226,11 @@ engine::Figure InspectLane::figure_text(std::size_t which) {
   return rows[which].figure;
 }
 
-InspectLane::InspectLane(std::unique_ptr<InspectionSearch> search, const InspectionSettings& settings, AlertLane& sink,
+InspectLane::InspectLane(std::shared_ptr<InspectionSearch> search, const InspectionSettings& settings, AlertLane& sink,
                          const FrameClock& clock, const BatchBudget& budget, std::uint64_t (*ticks)())
     : sink_(sink),
-      inspection_(std::move(search), settings, sink),
+      search_((searches_.publish(std::move(search)), searches_.pin(reader_))),
+      inspection_(pinned(search_), settings, sink),
       clock_(clock),
       budget_(budget),
       ticks_(ticks),
@@ -234,11 +240,6 @@ InspectLane::InspectLane(std::unique_ptr<InspectionSearch> search, const Inspect
   // Few that cannot be stopped take as long: 16 KB of HTTP that are dear to search, a large regular expression.
   inspection_.set_long_from(std::max(budget.most() / 4, away_ticks_));
   budget_.set_long_from(away_ticks_);
-}
-
-InspectLane::~InspectLane() {
-  delete offered_.load();
-  take_back();
 }
 
 void InspectLane::begin(std::uint64_t tsc) {
@@ -268,12 +269,11 @@ bool InspectLane::sweep() {
 }
 
 bool InspectLane::look_for_rules() {
-  if (offered_.load(std::memory_order_relaxed) == nullptr) return false;
-  std::unique_ptr<InspectionSearch> next(offered_.exchange(nullptr, std::memory_order_acquire));
-  InspectionSearch* const old = inspection_.exchange(std::move(next)).release();
-  old->next = left_.load(std::memory_order_relaxed);
-  while (!left_.compare_exchange_weak(old->next, old, std::memory_order_release)) {
-  }
+  if (!searches_.has_newer(search_)) return false;
+  const std::size_t next = 1 - reader_;
+  search_ = searches_.pin(next);
+  inspection_.exchange(pinned(search_));
+  searches_.unpin(std::exchange(reader_, next));
   return true;
 }
 
@@ -320,18 +320,6 @@ void InspectLane::publish() {
   http_without_room_[HttpRoomNotes::no_memory].set(stopped(counted.http, StopReason::no_memory));
   http_without_room_[HttpRoomNotes::evicted].set(stopped(counted.http, StopReason::evicted));
   http_without_room_[HttpRoomNotes::bodies_lost].set(counted.http.bodies_lost);
-}
-
-void InspectLane::offer(std::unique_ptr<InspectionSearch> search) {
-  delete offered_.exchange(search.release(), std::memory_order_acq_rel);
-}
-
-bool InspectLane::take_back() {
-  const bool taken = offered_.load(std::memory_order_acquire) == nullptr;
-  for (InspectionSearch* left = left_.exchange(nullptr, std::memory_order_acquire); left != nullptr;) {
-    delete std::exchange(left, left->next);
-  }
-  return taken;
 }
 
 void InspectLane::finish() {

@@ -1,8 +1,8 @@
 // What one lane thread has for inspection: its conversations, its side of the rules, its clock and budget, its
 // counters.
 //
-// Threads: all calls are the lane thread's, but offer() and take_back(), of the thread that reloads, counters(), of
-// any, and finish(), of the control thread once lanes have ended.
+// Threads: all calls are the lane thread's, but publish_rules() and reclaim(), of the thread that reloads, figure() and
+// its like, of any, and finish(), of the control thread once lanes have ended.
 #pragma once
 
 #include <rte_cycles.h>
@@ -10,12 +10,13 @@
 #include <rte_mbuf_dyn.h>
 
 #include <array>
-#include <atomic>
 #include <chrono>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "base/prefetch.h"
+#include "base/published.h"
 #include "engine/batch.h"
 #include "engine/counters.h"
 #include "engine/traits.h"
@@ -67,9 +68,8 @@ class InspectLane {
  public:
   // `budget`: for confirming what a batch brings. `ticks`: by which it sees how long that, and what comes between
   // batches, has taken.
-  InspectLane(std::unique_ptr<InspectionSearch> search, const InspectionSettings& settings, AlertLane& sink,
+  InspectLane(std::shared_ptr<InspectionSearch> search, const InspectionSettings& settings, AlertLane& sink,
               const FrameClock& clock, const BatchBudget& budget, std::uint64_t (*ticks)() = rte_rdtsc);
-  ~InspectLane();
   InspectLane(const InspectLane&) = delete;
   InspectLane& operator=(const InspectLane&) = delete;
 
@@ -121,9 +121,10 @@ class InspectLane {
   std::uint64_t confirming_took() const { return spent_; }
   void publish();
 
-  void offer(std::unique_ptr<InspectionSearch> search);
-  // Frees what the thread has left; whether it has taken all that was offered.
-  bool take_back();
+  // In force from the end of the batch that is judged, or when the lane is idle.
+  void publish_rules(std::shared_ptr<InspectionSearch> search) { searches_.publish(std::move(search)); }
+  // Frees what the thread has left; how many are left to be freed, 0: it judges by those that were published last.
+  std::size_t reclaim() { return searches_.reclaim(); }
 
   void finish();
 
@@ -150,6 +151,10 @@ class InspectLane {
   bool sweep();
 
   AlertLane& sink_;
+  // Its readers: the thread with the rules in force, and, for as long as it takes their counts over, with the next.
+  Published<InspectionSearch> searches_{2};
+  std::size_t reader_ = 0;  // with the rules in force
+  InspectionSearch* search_;
   Inspection inspection_;
   const FrameClock& clock_;
   BatchBudget budget_;
@@ -168,8 +173,6 @@ class InspectLane {
   std::array<engine::Counter, flow::http::limits> limited_;
   engine::Counter streams_refused_;
   std::array<engine::Counter, std::tuple_size_v<HttpRoomNotes::Counts>> http_without_room_;
-  std::atomic<InspectionSearch*> offered_{nullptr};
-  std::atomic<InspectionSearch*> left_{nullptr};  // list, through `next`
 };
 
 }  // namespace sluice::function

@@ -119,13 +119,15 @@ TEST_F(InspectLaneTest, a_batch_ends_with_the_rules_that_it_began_with) {
     return PacketBuilder().ipv4("10.0.0.1", "10.1.0.1").udp(port, 53).payload(test::bytes("evil")).build();
   };
   const std::uint64_t before = lane_->rules().generation();
-  const auto offer = [&] { lane_->offer(std::make_unique<InspectionSearch>(test::rules_of(rule + "2;)\n"))); };
-  batch({frame(1), frame(2)}, rte_rdtsc(), 0, offer);
+  const auto publish = [&] {
+    lane_->publish_rules(std::make_unique<InspectionSearch>(test::rules_of(rule + "2;)\n")));
+  };
+  batch({frame(1), frame(2)}, rte_rdtsc(), 0, publish);
   EXPECT_EQ(lane_->rules().generation(), before);
-  EXPECT_FALSE(lane_->take_back());
+  EXPECT_EQ(lane_->reclaim(), 1U);
   batch({frame(3)}, rte_rdtsc(), 0);
   EXPECT_NE(lane_->rules().generation(), before);
-  EXPECT_TRUE(lane_->take_back());
+  EXPECT_EQ(lane_->reclaim(), 0U);
 }
 
 // A step each millisecond, between batches.
@@ -148,11 +150,11 @@ TEST_F(InspectLaneTest, a_lane_without_frames_ends_conversations_and_takes_rules
     use("alert udp any any -> any 1 (sid:1;)\n", {});
     for (unsigned source = 1; source <= 20; ++source) udp(source, 1);
     const std::uint64_t before = lane_->rules().generation();
-    lane_->offer(std::make_unique<InspectionSearch>(test::rules_of("alert udp any any -> any 1 (sid:2;)\n")));
-    EXPECT_FALSE(lane_->take_back());
+    lane_->publish_rules(std::make_unique<InspectionSearch>(test::rules_of("alert udp any any -> any 1 (sid:2;)\n")));
+    EXPECT_EQ(lane_->reclaim(), 1U);
     const auto pass = [&] { batches ? lane_->judged() : lane_->idle(rte_rdtsc()); };
     pass();
-    EXPECT_TRUE(lane_->take_back());
+    EXPECT_EQ(lane_->reclaim(), 0U);
     EXPECT_NE(lane_->rules().generation(), before);
     const std::uint64_t frames = figure("inspect_frames");
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);

@@ -81,7 +81,7 @@ TEST_F(InspectLaneTest, a_batch_has_what_is_left_behind_what_comes_before_it) {
       use(rules, {}, 1 << 20, BatchBudget(0, long_deadline), false, nullptr, slow_clock);
       tcp(1000, 0, "");
       ticks_taken = took;
-      if (exchanges) lane_->offer(std::make_unique<InspectionSearch>(test::rules_of(rules)));
+      if (exchanges) lane_->publish_rules(std::make_unique<InspectionSearch>(test::rules_of(rules)));
       wait_for_a_millisecond();
       const std::uint64_t now = rte_rdtsc();
       ticks_now = now;

@@ -7,7 +7,7 @@
 
 namespace sluice::function {
 
-Inspection::Inspection(std::unique_ptr<InspectionSearch> search, const InspectionSettings& settings, AlertSink& sink)
+Inspection::Inspection(std::shared_ptr<InspectionSearch> search, const InspectionSettings& settings, AlertSink& sink)
     : env_(std::move(search), settings, sink, conversations_),
       events_(env_),
       fragments_(env_, settings.fragments, events_),
@@ -16,7 +16,7 @@ Inspection::Inspection(std::unique_ptr<InspectionSearch> search, const Inspectio
 
 Inspection::~Inspection() = default;
 
-std::unique_ptr<InspectionSearch> Inspection::exchange(std::unique_ptr<InspectionSearch> search) {
+std::shared_ptr<InspectionSearch> Inspection::exchange(std::shared_ptr<InspectionSearch> search) {
   events_.forget_rules();
   search->rates.take_over(env_.search->rates);
   search->alerts.take_over(env_.search->alerts);

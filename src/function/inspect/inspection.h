@@ -92,12 +92,13 @@ struct FrameBrief {
 
 class Inspection final {
  public:
-  Inspection(std::unique_ptr<InspectionSearch> search, const InspectionSettings& settings, AlertSink& sink);
+  // Whoever keeps the search itself may pass a pointer that owns nothing.
+  Inspection(std::shared_ptr<InspectionSearch> search, const InspectionSettings& settings, AlertSink& sink);
   ~Inspection();  // inspects
 
   // Other rules from now on, in all flows; gives back the old ones. Flowbits stay, by name, when the new Detector was
   // made after the old one.
-  std::unique_ptr<InspectionSearch> exchange(std::unique_ptr<InspectionSearch> search);
+  std::shared_ptr<InspectionSearch> exchange(std::shared_ptr<InspectionSearch> search);
   const InspectionRules& rules() const { return env_.rules(); }
 
   // From now on candidates are confirmed for so many ticks of the time-stamp counter: what a batch of so many frames

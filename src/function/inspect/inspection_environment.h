@@ -18,7 +18,7 @@
 namespace sluice::function {
 
 struct InspectionEnvironment {
-  InspectionEnvironment(std::unique_ptr<InspectionSearch> of_rules, const InspectionSettings& of_settings,
+  InspectionEnvironment(std::shared_ptr<InspectionSearch> of_rules, const InspectionSettings& of_settings,
                         AlertSink& sink, flow::Conversations& of_conversations)
       : search(std::move(of_rules)), settings(of_settings), conversations(of_conversations), reporter(sink) {
     set_policy();
@@ -27,7 +27,7 @@ struct InspectionEnvironment {
   const InspectionRules& rules() const { return *search->rules; }
   const match::Detector& detector() const { return rules().detector(); }
   // Not within a frame.
-  std::unique_ptr<InspectionSearch> exchange(std::unique_ptr<InspectionSearch> next) {
+  std::shared_ptr<InspectionSearch> exchange(std::shared_ptr<InspectionSearch> next) {
     std::swap(search, next);
     set_policy();
     return next;
@@ -52,7 +52,7 @@ struct InspectionEnvironment {
     if (context.verdict.judgement.undecided && drops_left) flow.user |= FlowMark::dropped;
   }
 
-  std::unique_ptr<InspectionSearch> search;
+  std::shared_ptr<InspectionSearch> search;
   const InspectionSettings settings;
   bool drops_left = false;     // drop_on_overload, where a rule drops at all
   bool drops_limited = false;  // drop_on_http_limit, likewise

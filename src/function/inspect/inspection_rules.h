@@ -64,9 +64,8 @@ struct InspectionSearch {
   match::AlertFilter alerts;
   std::array<std::unique_ptr<match::CpuMatcher::Scratch>, match::buffer_count> matching;
   std::vector<std::uint32_t> found, candidates, matched, keys;
-  std::string no_bits;               // as many as HTTP's patterns
-  std::string listed;                // likewise: a bit for each of these that is among the candidates
-  InspectionSearch* next = nullptr;  // for who keeps lists of them
+  std::string no_bits;  // as many as HTTP's patterns
+  std::string listed;   // likewise: a bit for each of these that is among the candidates
 };
 
 }  // namespace sluice::function

@@ -157,7 +157,7 @@ class Seams : public testing::Test, public AlertSink {
   }
 
   std::shared_ptr<InspectionRules> rules_;
-  std::unique_ptr<InspectionSearch> search_;
+  std::shared_ptr<InspectionSearch> search_;
   Sids told_;
   std::multiset<std::pair<std::uint64_t, std::uint32_t>> each_;  // when, and the rule, of the last connection
   std::uint64_t now_ = 0, began_ = 0;

@@ -21,7 +21,7 @@
 #include <string>
 #include <vector>
 
-#include "base/exchanged.h"
+#include "base/published.h"
 #include "engine/counters.h"
 #include "engine/element.h"
 #include "engine/traits.h"
@@ -100,8 +100,8 @@ class Mirror final : public engine::Element,
             const engine::Emitter& out, const Clone& clone) const;
 
   MirrorOptions options_;
-  std::optional<Exchanged<MirrorSessions>> current_;  // readers: each lane's forwarding thread
-  std::atomic<PortBits> tx_from_{0}, to_{0};          // of these
+  std::optional<Published<const MirrorSessions>> current_;  // readers: each lane's forwarding thread
+  std::atomic<PortBits> tx_from_{0}, to_{0};                // of these
   std::vector<Tally> tallies_;
   mutable std::mutex showing_;
   std::vector<Shown> shown_;          // the sessions in force

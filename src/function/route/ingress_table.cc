@@ -20,7 +20,7 @@ IngressTable::IngressTable(const std::vector<std::uint64_t>& macs)
 }
 
 void IngressTable::set_lanes(std::size_t lanes) {
-  published_ = std::make_unique<Exchanged<Ports>>(lanes);
+  published_ = std::make_unique<Published<const Ports>>(lanes);
   publish();
 }
 

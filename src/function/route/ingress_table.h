@@ -1,7 +1,7 @@
 // PortIngress of each port, for lanes to read while the control plane changes it.
 //
 // Thread-safety: set() by one thread at a time; set_lanes() before lanes run; the rest by any thread, read(lane) by
-// that lane's collector. Cost: mac() and is_plain() one load; read() see base/exchanged.h.
+// that lane's collector. Cost: mac() and is_plain() one load; read() see base/published.h.
 #pragma once
 
 #include <atomic>
@@ -9,7 +9,7 @@
 #include <memory>
 #include <vector>
 
-#include "base/exchanged.h"
+#include "base/published.h"
 #include "function/route/ingress.h"
 
 namespace sluice::function {
@@ -37,7 +37,7 @@ class IngressTable {
   std::uint64_t mac(PortIndex port) const { return macs_[port].load(std::memory_order_relaxed); }
   // Nothing but that address matters.
   bool is_plain(PortIndex port) const { return plain_[port].load(std::memory_order_relaxed); }
-  Exchanged<Ports>::Reading read(std::size_t lane) const { return published_->read(lane); }
+  Published<const Ports>::Reading read(std::size_t lane) const { return published_->read(lane); }
 
  private:
   void publish();
@@ -46,7 +46,7 @@ class IngressTable {
   std::vector<std::atomic<std::uint64_t>> macs_;
   std::vector<std::atomic<bool>> plain_;
   Ports ports_;
-  std::unique_ptr<Exchanged<Ports>> published_;
+  std::unique_ptr<Published<const Ports>> published_;
 };
 
 }  // namespace sluice::function

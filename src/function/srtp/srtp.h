@@ -52,7 +52,7 @@
 #include <optional>
 #include <vector>
 
-#include "base/exchanged.h"
+#include "base/published.h"
 #include "crypto/cpu.h"
 #include "crypto/gpu_crypto.h"
 #include "crypto/key_table.h"
@@ -166,7 +166,7 @@ class Srtp final : public engine::Element,
   // What a packet's length and room must be for a GPU. Without one everything will do.
   std::uint32_t most_on_device_ = 0xffffffff, room_on_device_ = 0;
   // Its readers: batches, and each lane's collector.
-  std::optional<Exchanged<MediaStreamTable>> current_;
+  std::optional<Published<const MediaStreamTable>> current_;
   std::optional<Streams> streams_;  // their writer
   RtspFlows rtsp_flows_;
   RtspGuard rtsp_guard_;

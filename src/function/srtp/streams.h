@@ -2,7 +2,7 @@
 //
 // Lanes hold a MediaStreamTable for as long as a batch is under way. add() writes into the slots below it, beside them;
 // what is taken out is kept with the table that was current then, until no lane holds that one or an older one: see
-// Exchanged. So to add or to remove a stream costs the same however many there are, and lanes wait for nothing.
+// Published. So to add or to remove a stream costs the same however many there are, and lanes wait for nothing.
 //
 // Guards (guards.h) have the room that streams leave: the oldest goes for a stream that needs it, and a client has a
 // sixteenth of the room at most.
@@ -16,7 +16,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "base/exchanged.h"
+#include "base/published.h"
 #include "crypto/key_table.h"
 #include "engine/port_table.h"
 #include "function/media_streams.h"
@@ -28,7 +28,7 @@ namespace sluice::function {
 
 class Streams final : public MediaStreams {
  public:
-  using Current = Exchanged<MediaStreamTable>;
+  using Current = Published<const MediaStreamTable>;
   // These outlive it. `room`: streams, with those that have ended and are guarded; `largest_frame`: of any port.
   Streams(crypto::KeyTable& keys, Current& current, std::size_t room, std::uint32_t largest_frame,
           const engine::PortTable& ports, const RtspOptions* rtsp, SpentKeys spent);

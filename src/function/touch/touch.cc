@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "device/byte_sum.h"
 #include "device/frame_copy.h"
@@ -37,7 +38,7 @@ Expected<void> Touch::attach(device::Gpu& gpu, const engine::DevicePlan& plan) {
   for (unsigned s = 0; s < gpu.stream_count(); ++s) {
     auto memory = gpu.allocate_device(pitch_ * rows_);
     if (!memory) return tl::unexpected(memory.error());
-    staging_.push_back({&gpu.stream(s), static_cast<std::byte*>(*memory)});
+    staging_.push_back({&gpu.stream(s), std::move(*memory)});
   }
   return {};
 }
@@ -56,11 +57,12 @@ Expected<void> Touch::launch(engine::Batch& batch, device::GpuStream& stream) {
     if (path_ == TouchPath::automatic && !device::worth_copying(runs.data(), count, batch.bytes)) count = 0;
   }
   if (count == 0) return device::sum_frames(batch.frame, batch.length, verdict, batch.count, raw);
+  auto* const staged = staging->memory.as<std::byte>();
   for (unsigned r = 0; r < count; ++r) {
     const device::FrameRun& run = runs[r];
-    if (auto ok = device::copy_up(run, staging->memory, pitch_, raw); !ok) return ok;
+    if (auto ok = device::copy_up(run, staged, pitch_, raw); !ok) return ok;
     if (auto ok = device::sum_frames(batch.frame + run.first, batch.length + run.first, verdict + run.first, run.count,
-                                     raw, device::staged_frames(run, staging->memory, pitch_));
+                                     raw, device::staged_frames(run, staged, pitch_));
         !ok)
       return ok;
   }

@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "device/memory.h"
 #include "function/peers.h"
 
 namespace sluice::function {
@@ -43,7 +44,7 @@ class Touch final : public PeerElement {
  private:
   struct Staging {  // of one engine stream
     const device::GpuStream* stream;
-    std::byte* memory;
+    device::DeviceMemory memory;
   };
   TouchPath path_;
   std::size_t pitch_ = 0;

@@ -49,7 +49,7 @@ Expected<void> VxlanControl::start(std::size_t readers) {
   for (const Tunnel& tunnel : settings_.tunnels) {
     fdbs_[tunnel.port] = std::make_unique<Fdb>(settings_.most_learned);
   }
-  views_ = std::make_unique<Exchanged<VxlanView>>(readers);
+  views_ = std::make_unique<Published<const VxlanView>>(readers);
   name_remotes();
   publish();
   thread_ = std::thread([this] { run(); });

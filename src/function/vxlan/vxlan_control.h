@@ -16,7 +16,7 @@
 #include <thread>
 #include <vector>
 
-#include "base/exchanged.h"
+#include "base/published.h"
 #include "engine/self_check.h"
 #include "function/vxlan/fdb.h"
 #include "function/vxlan/next_hops.h"
@@ -71,7 +71,7 @@ class VxlanControl {
   std::map<packet::IpAddress, RemoteId> ids_;  // those of old stay
   std::map<Ends, Followed> followed_;
   std::optional<NextHops> hops_;
-  std::unique_ptr<Exchanged<VxlanView>> views_;
+  std::unique_ptr<Published<const VxlanView>> views_;
   std::mutex changing_;  // all of the above, while the thread runs
   mutable std::mutex troubling_;
   std::vector<engine::Trouble> troubles_;

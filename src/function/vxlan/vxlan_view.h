@@ -1,5 +1,5 @@
 // What lanes know of tunnels and their remotes: a value that never changes, published anew when the configuration or
-// the way to a remote does (base/exchanged.h).
+// the way to a remote does (base/published.h).
 //
 // Thread-safety: any thread. Cost of the look-ups: tunnel_for() one comparison for each tunnel, the others a hash or
 // less.

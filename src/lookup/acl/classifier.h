@@ -3,7 +3,7 @@
 // In: keys (acl_rule.h). Out: the index of the first rule of the list that matches, or no_match.
 //
 // A Classifier never changes. Rules change at run time by making a new one beside it and publishing that
-// (base/exchanged.h): a reader classifies a whole batch by the old list or a whole batch by the new one.
+// (base/published.h): a reader classifies a whole batch by the old list or a whole batch by the new one.
 //
 // Threads: create() and destruction on the control thread; classify4() and classify6() on any number of threads at the
 // same time, without locks. Memory: rte_acl's tables lie in DPDK's heap, `max_table_bytes` at most for each family; in

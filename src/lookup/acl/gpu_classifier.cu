@@ -1,8 +1,8 @@
 #include <utility>
 
 #include "device/cuda_check.h"
+#include "device/device_table.h"
 #include "device/launch.h"
-#include "device/table_exchange.h"
 #include "lookup/acl/gpu_classifier.h"
 #include "lookup/acl/gpu_classifier_view.cuh"
 
@@ -43,31 +43,20 @@ struct Layout {
   std::uint32_t denied;
 };
 
-class CudaClassifier final : public GpuClassifier {
+class CudaClassifier final : public device::DeviceTable<GpuClassifier, Layout> {
  public:
   CudaClassifier(device::Gpu& gpu, const Options& options)
-      : options_(options.tables), exchange_(gpu, options.max_sync_bytes, options.tables.max_bytes) {}
+      : DeviceTable(gpu, options.max_sync_bytes, options.tables.max_bytes), options_(options.tables) {}
 
-  Expected<void> create(std::span<const AclRule> rules) {
+  Expected<void> create(std::span<const AclRule> rules, std::shared_ptr<const void> of) {
     auto table = table_of(rules);
-    return table ? exchange_.create(std::move(*table)) : tl::unexpected(table.error());
+    return table ? DeviceTable::create(std::move(*table), std::move(of)) : tl::unexpected(table.error());
   }
 
-  Expected<std::unique_ptr<Built>> build(std::span<const AclRule> rules) override {
+  Expected<std::unique_ptr<Prepared>> prepare(std::span<const AclRule> rules) override {
     auto table = table_of(rules);
-    if (!table) return tl::unexpected(table.error());
-    auto prepared = exchange_.prepare(std::move(*table));
-    if (!prepared) return tl::unexpected(prepared.error());
-    return std::make_unique<BuiltList>(std::move(*prepared));
+    return table ? DeviceTable::prepare(std::move(*table)) : tl::unexpected(table.error());
   }
-
-  void commit(std::unique_ptr<Built> built) override {
-    exchange_.commit(std::move(static_cast<BuiltList&>(*built).prepared));
-  }
-
-  Expected<void> sync(device::GpuStream& stream) override { return exchange_.sync(stream); }
-  bool up_to_date() const override { return exchange_.up_to_date(); }
-  std::uint64_t generation() const override { return exchange_.generation(); }
 
   Expected<void> classify(device::GpuStream& stream, const Key4* keys4, RuleIndex* out4, std::uint32_t n4,
                           const Key6* keys6, RuleIndex* out6, std::uint32_t n6) override {
@@ -81,36 +70,24 @@ class CudaClassifier final : public GpuClassifier {
     return {};
   }
 
-  ClassifierView view() const override {
-    const Layout& layout = exchange_.layout();
-    return {exchange_.words(), layout.v4, layout.v6, layout.denied};
-  }
-  std::size_t device_bytes() const override { return exchange_.device_bytes(); }
+  ClassifierView view() const override { return {words(), layout().v4, layout().v6, layout().denied}; }
 
  private:
-  using Exchange = device::TableExchange<Layout>;
-
-  struct BuiltList final : Built {
-    explicit BuiltList(Exchange::Prepared list) : prepared(std::move(list)) {}
-    Exchange::Prepared prepared;
-  };
-
-  Expected<Exchange::Table> table_of(std::span<const AclRule> rules) const {
+  Expected<Table> table_of(std::span<const AclRule> rules) const {
     auto tables = Tables::build(rules, options_);
     if (!tables) return tl::unexpected(tables.error());
-    return Exchange::Table{std::move(tables->words), {tables->v4, tables->v6, tables->denied}};
+    return Table{std::move(tables->words), {tables->v4, tables->v6, tables->denied}};
   }
 
   const Tables::Options options_;
-  Exchange exchange_;
 };
 
 }  // namespace
 
 Expected<std::unique_ptr<GpuClassifier>> GpuClassifier::create(device::Gpu& gpu, std::span<const AclRule> rules,
-                                                               const Options& options) {
+                                                               const Options& options, std::shared_ptr<const void> of) {
   auto classifier = std::make_unique<CudaClassifier>(gpu, options);
-  if (auto ok = classifier->create(rules); !ok) {
+  if (auto ok = classifier->create(rules, std::move(of)); !ok) {
     return tl::unexpected(ok.error());
   }
   return classifier;

@@ -4,37 +4,34 @@
 // (gpu_classifier_view.cuh), in registers. Out: the index of the first rule that matches, or no_match: the same that
 // Classifier answers.
 //
-// Rule changes: replace(), or build() and commit(), builds the new tables beside the old ones; sync() carries them to
-// the GPU a piece at a time, and then lets the next classify() use them. What a reader sees: a launch uses all of one
-// list or all of the next, never a mix; generation() says which list the launches from now on use, so that their
-// answers can be told apart. Memory of an old list is written again only when all kernels that were enqueued before the
-// change have ended, and after that all that were enqueued meanwhile (gpu_fib.h says why twice). A kernel that stays
-// resident for ever would hold it for ever.
+// Rule changes: as of device/table_mirror.h, which is how a list becomes another. prepare() builds the new tables
+// beside the old ones; sync() carries them to the GPU, and then the next classify() uses them. generation() and of()
+// say which list the launches from now on use, so that their answers can be told apart.
 //
-// Threads: create(), replace(), build(), commit() and destruction on the control thread; all else on the one thread
-// that drives the GPU's streams. replace() never makes that thread wait, but for the moment in which tables change
-// hands.
+// Threads: create() and prepare() as TableMirror::publish(); classify() and view() as sync().
 //
 // Errors: rules that check() refuses; tables larger than the limit; a CUDA error, or the GPU is lost. After an error
-// the old rules stay. Cost: replace(): tens of milliseconds to seconds (docs/acl.md); sync(): a few loads when nothing
-// changed; classify(): one launch for both families, about 2 us of CPU time. Device memory: of two lists, while one
-// takes the other's place; it is kept for the next change.
+// the old rules stay. Cost: prepare(): tens of milliseconds to seconds (docs/acl.md); classify(): one launch for both
+// families, about 2 us of CPU time. Device memory: of two lists, while one takes the other's place; it is kept for the
+// next change.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <utility>
 
 #include "base/error.h"
 #include "device/gpu.h"
+#include "device/table_mirror.h"
 #include "lookup/acl/acl_rule.h"
 #include "lookup/acl/tables.h"
 #include "lookup/acl/tables_view.h"
 
 namespace sluice::lookup::acl {
 
-class GpuClassifier {
+class GpuClassifier : public device::TableMirror {
  public:
   struct Options {
     Tables::Options tables;
@@ -43,34 +40,13 @@ class GpuClassifier {
 
   // Builds and uploads. `rules` in match order; they are not kept. The gpu must outlive the GpuClassifier.
   static Expected<std::unique_ptr<GpuClassifier>> create(device::Gpu& gpu, std::span<const AclRule> rules,
-                                                         const Options& options);
-  static Expected<std::unique_ptr<GpuClassifier>> create(device::Gpu& gpu, std::span<const AclRule> rules) {
-    return create(gpu, rules, Options());
+                                                         const Options& options, std::shared_ptr<const void> of = {});
+  static Expected<std::unique_ptr<GpuClassifier>> create(device::Gpu& gpu, std::span<const AclRule> rules,
+                                                         std::shared_ptr<const void> of = {}) {
+    return create(gpu, rules, Options(), std::move(of));
   }
-  virtual ~GpuClassifier() = default;
 
-  // Another list in the place of this one, from a sync() soon after. One that no sync() has begun with is forgotten.
-  Expected<void> replace(std::span<const AclRule> rules) {
-    auto built = build(rules);
-    if (!built) return tl::unexpected(built.error());
-    commit(std::move(*built));
-    return {};
-  }
-  // The two halves of replace(): all that can fail, and the change. A list that is not committed leaves no trace; none
-  // may outlive the GpuClassifier.
-  class Built {
-   public:
-    virtual ~Built() = default;
-  };
-  virtual Expected<std::unique_ptr<Built>> build(std::span<const AclRule> rules) = 0;
-  virtual void commit(std::unique_ptr<Built> built) = 0;
-
-  // One step of a change, if there is one.
-  virtual Expected<void> sync(device::GpuStream& stream) = 0;
-  // No change is on its way.
-  virtual bool up_to_date() const = 0;
-  // 1 for the list of create(), one more for each commit().
-  virtual std::uint64_t generation() const = 0;
+  virtual Expected<std::unique_ptr<Prepared>> prepare(std::span<const AclRule> rules) = 0;
 
   // Enqueues out4[i] = first rule for keys4[i] and out6[i] = first rule for keys6[i]. All arrays lie in pinned host or
   // device memory; a null one is fine where its count is 0.
@@ -79,8 +55,6 @@ class GpuClassifier {
 
   // For kernels enqueued before the next sync().
   virtual ClassifierView view() const = 0;
-  // All that is allocated, old and new.
-  virtual std::size_t device_bytes() const = 0;
 };
 
 }  // namespace sluice::lookup::acl

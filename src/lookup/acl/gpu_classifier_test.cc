@@ -42,6 +42,13 @@ class GpuClassifierTest : public testing::TestWithParam<RandomRules> {
     }
   }
 
+  Expected<void> replace(std::span<const AclRule> rules, std::shared_ptr<const void> of = nullptr) {
+    auto prepared = classifier_->prepare(rules);
+    if (!prepared) return tl::unexpected(prepared.error());
+    classifier_->publish(std::move(*prepared), std::move(of));
+    return {};
+  }
+
   // Both families in one launch.
   void expect_first_match(std::span<const AclRule> rules, std::vector<Key4> keys4, std::vector<Key6> keys6) {
     std::mt19937_64 random(1);
@@ -121,7 +128,7 @@ TEST_F(GpuClassifierTest, AChangeTakesPlaceAtOnceAndAsAWhole) {
   make(before);
   EXPECT_EQ(classifier_->generation(), 1U);
   EXPECT_TRUE(classifier_->up_to_date());
-  ASSERT_TRUE(classifier_->replace(after));
+  ASSERT_TRUE(replace(after));
   EXPECT_FALSE(classifier_->up_to_date());
   unsigned steps = 0;
   for (; !classifier_->up_to_date(); ++steps) {
@@ -136,6 +143,38 @@ TEST_F(GpuClassifierTest, AChangeTakesPlaceAtOnceAndAsAWhole) {
   expect_first_match(after, keys, {});
 }
 
+// What answers are looked up in: a list of the host's stays as long as launches may use its copy.
+TEST_F(GpuClassifierTest, AListOnTheHostIsHeldAsLongAsItsCopyIsUsed) {
+  const auto rules = make_rules(RuleMix::acl, 100, 1);
+  const auto name = [](int number) { return std::make_shared<const int>(number); };
+  const auto used = [&] { return *static_cast<const int*>(classifier_->of()); };
+  auto first = name(1), second = name(2), third = name(3);
+  const std::weak_ptr<const int> held[] = {first, second, third};
+  auto made = GpuClassifier::create(*gpu_, rules, std::move(first));
+  ASSERT_TRUE(made) << made.error().message;
+  classifier_ = std::move(*made);
+  ASSERT_TRUE(classifier_->prepare(rules)) << "and not published";
+  ASSERT_TRUE(replace(rules, std::move(second)));
+  ASSERT_TRUE(replace(rules, std::move(third)));
+  EXPECT_TRUE(held[1].expired()) << "forgotten";
+  EXPECT_EQ(classifier_->reclaim(), 1U);
+  for (int steps = 0; classifier_->generation() == 1; ++steps) {
+    ASSERT_LT(steps, 1000);
+    EXPECT_EQ(used(), 1);
+    ASSERT_TRUE(classifier_->sync(gpu_->stream(0)));
+    wait(gpu_->stream(0));
+  }
+  EXPECT_EQ(used(), 3);
+  EXPECT_FALSE(held[0].expired()) << "it goes on the thread that publishes";
+  EXPECT_EQ(classifier_->reclaim(), 0U);
+  EXPECT_TRUE(held[0].expired());
+  ASSERT_TRUE(replace(rules, name(4)));
+  gpu_->lose("for a test");
+  EXPECT_TRUE(classifier_->lost());
+  EXPECT_EQ(classifier_->reclaim(), 0U);
+  EXPECT_TRUE(held[2].expired()) << "a lost GPU uses none";
+}
+
 TEST_F(GpuClassifierTest, ManyChangesUseTheSameMemory) {
   const auto sets = {make_rules(RuleMix::acl, 200, 1), make_rules(RuleMix::fw, 200, 2),
                      make_rules(RuleMix::ipc, 200, 3)};
@@ -143,8 +182,8 @@ TEST_F(GpuClassifierTest, ManyChangesUseTheSameMemory) {
   std::size_t bytes = 0;
   for (int round = 0; round < 4; ++round) {
     for (const auto& rules : sets) {
-      ASSERT_TRUE(classifier_->replace(make_rules(RuleMix::acl, 100, 9)));  // forgotten, or taken first
-      ASSERT_TRUE(classifier_->replace(rules));
+      ASSERT_TRUE(replace(make_rules(RuleMix::acl, 100, 9)));  // forgotten, or taken first
+      ASSERT_TRUE(replace(rules));
       while (!classifier_->up_to_date()) {
         ASSERT_TRUE(classifier_->sync(gpu_->stream(0)));
         wait(gpu_->stream(0));
@@ -161,7 +200,7 @@ TEST_F(GpuClassifierTest, AListThatCannotBeLeavesTheOldOne) {
   make(rules);
   std::vector<AclRule> wrong(1);
   wrong[0].flags = {1, 0};
-  EXPECT_FALSE(classifier_->replace(wrong));
+  EXPECT_FALSE(replace(wrong));
   EXPECT_TRUE(classifier_->up_to_date());
   expect_first_match(rules, make_headers4(rules, 100, 2), {});
 }

@@ -1,7 +1,7 @@
 // The named sets of a list as tables that answer for a key which tags it has (tag_plan.h): both addresses and both
 // ports are looked up, each once, whatever the number of sets.
 //
-// Tables never change; a set that does makes others, which are exchanged (base/exchanged.h). Rules stay as they are.
+// Tables never change; a set that does makes others, which are exchanged (base/published.h). Rules stay as they are.
 //
 // Thread-safety: build() on the control thread; all else any thread. Memory: 8 bytes for each end of an IPv4 entry or
 // of ports, 32 of IPv6. Cost: a build sorts, 10,000 entries some ms; tags() one binary search for each of the four, of

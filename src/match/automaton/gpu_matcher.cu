@@ -2,8 +2,8 @@
 #include <utility>
 
 #include "device/cuda_check.h"
+#include "device/device_table.h"
 #include "device/launch.h"
-#include "device/table_exchange.h"
 #include "match/automaton/gpu_matcher.h"
 #include "match/automaton/gram_scan.cuh"
 #include "match/automaton/match_spread.cuh"
@@ -51,24 +51,18 @@ __global__ void __launch_bounds__(match_block_threads)
   }
 }
 
-class CudaMatcher final : public GpuMatcher {
+class CudaMatcher final : public device::DeviceTable<GpuMatcher, GramTable> {
  public:
   CudaMatcher(device::Gpu& gpu, std::size_t max_sync_bytes, bool whole)
-      : gpu_(gpu), exchange_(gpu, max_sync_bytes, std::numeric_limits<std::size_t>::max()), whole_(whole) {}
+      : DeviceTable(gpu, max_sync_bytes, std::numeric_limits<std::size_t>::max()), gpu_(gpu), whole_(whole) {}
 
-  Expected<void> create(GramTable table) { return exchange_.create(taken(std::move(table))); }
+  Expected<void> create(GramTable table, std::shared_ptr<const void> of) {
+    return DeviceTable::create(taken(std::move(table)), std::move(of));
+  }
 
-  Expected<std::unique_ptr<Built>> build(GramTable table) override {
-    auto prepared = exchange_.prepare(taken(std::move(table)));
-    if (!prepared) return tl::unexpected(prepared.error());
-    return std::make_unique<BuiltTable>(std::move(*prepared));
+  Expected<std::unique_ptr<Prepared>> prepare(GramTable table) override {
+    return DeviceTable::prepare(taken(std::move(table)));
   }
-  void commit(std::unique_ptr<Built> built) override {
-    exchange_.commit(std::move(static_cast<BuiltTable&>(*built).prepared));
-  }
-  Expected<void> sync(device::GpuStream& stream) override { return exchange_.sync(stream); }
-  bool up_to_date() const override { return exchange_.up_to_date(); }
-  std::uint64_t generation() const override { return exchange_.generation(); }
 
   Expected<void> match(const MatchBatch& batch, device::GpuStream& stream) override {
     if (batch.count == 0) return {};
@@ -83,57 +77,47 @@ class CudaMatcher final : public GpuMatcher {
     std::vector<std::uint32_t> seen(batch.count * key_words(keys));
     if (seen.empty()) return seen;
     const std::size_t bytes = seen.size() * sizeof seen[0];
-    if (bytes > seen_bytes_) {
+    if (bytes > seen_.bytes()) {
       auto memory = gpu_.allocate_device(bytes);
       if (!memory) return tl::unexpected(memory.error());
-      seen_ = static_cast<std::uint32_t*>(*memory);
-      seen_bytes_ = bytes;
+      seen_ = std::move(*memory);
     }
+    auto* const on_device = seen_.as<std::uint32_t>();
     const auto raw = static_cast<cudaStream_t>(stream.raw());
     const MatchSpread spread = spread_of(batch);
     GramView all = view();
     all.whole = true;
-    SLUICE_CUDA_TRY(cudaMemsetAsync(seen_, 0, bytes, raw));
+    SLUICE_CUDA_TRY(cudaMemsetAsync(on_device, 0, bytes, raw));
     SLUICE_CUDA_TRY(device::launch(mark_every_key, spread.blocks, match_block_threads, 0, raw, batch, all,
-                                   spread.per_warp, seen_, static_cast<std::uint32_t>(key_words(keys))));
-    SLUICE_CUDA_TRY(cudaMemcpyAsync(seen.data(), seen_, bytes, cudaMemcpyDeviceToHost, raw));
+                                   spread.per_warp, on_device, static_cast<std::uint32_t>(key_words(keys))));
+    SLUICE_CUDA_TRY(cudaMemcpyAsync(seen.data(), on_device, bytes, cudaMemcpyDeviceToHost, raw));
     SLUICE_CUDA_TRY(cudaStreamSynchronize(raw));
     return seen;
   }
 
   GramView view() const override {
-    GramView view = exchange_.layout().view(exchange_.words());
+    GramView view = layout().view(words());
     view.whole = whole_;
     return view;
   }
-  std::size_t device_bytes() const override { return exchange_.device_bytes(); }
 
  private:
-  using Exchange = device::TableExchange<GramTable>;
-
-  struct BuiltTable final : Built {
-    explicit BuiltTable(Exchange::Prepared table) : prepared(std::move(table)) {}
-    Exchange::Prepared prepared;
-  };
-
-  static Exchange::Table taken(GramTable table) {
+  static Table taken(GramTable table) {
     std::vector<std::uint32_t> words = table.take_words();
     return {std::move(words), std::move(table)};
   }
 
   device::Gpu& gpu_;
-  Exchange exchange_;
   const bool whole_;
-  std::uint32_t* seen_ = nullptr;  // every_key()'s, on the device
-  std::size_t seen_bytes_ = 0;
+  device::DeviceMemory seen_;  // every_key()'s
 };
 
 }  // namespace
 
 Expected<std::unique_ptr<GpuMatcher>> GpuMatcher::create(device::Gpu& gpu, GramTable table, std::size_t max_sync_bytes,
-                                                         bool whole) {
+                                                         bool whole, std::shared_ptr<const void> of) {
   auto matcher = std::make_unique<CudaMatcher>(gpu, max_sync_bytes, whole);
-  if (auto ok = matcher->create(std::move(table)); !ok) return tl::unexpected(ok.error());
+  if (auto ok = matcher->create(std::move(table), std::move(of)); !ok) return tl::unexpected(ok.error());
   return matcher;
 }
 

@@ -39,8 +39,8 @@ TEST_F(GpuMatcherTest, many_changes_use_the_same_memory) {
   std::size_t bytes = 0;
   for (unsigned round = 0; round < 6; ++round) {
     const KeySet& keys = sets[round % 2];
-    (void)matcher_->build(GramTable(sets[0]));  // not committed
-    replace(sets[1]);                           // forgotten
+    (void)matcher_->prepare(GramTable(sets[0]));  // not published
+    replace(sets[1]);                             // forgotten
     replace(keys);
     while (!matcher_->up_to_date()) sync();
     EXPECT_EQ(matcher_->generation(), 1u + 2 * (round + 1));

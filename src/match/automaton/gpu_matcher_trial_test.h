@@ -53,9 +53,9 @@ class GpuMatcherTrial : public testing::Test {
     whole_ = whole;
   }
   void replace(const KeySet& keys) {
-    auto built = matcher_->build(GramTable(keys));
-    ASSERT_TRUE(built) << built.error().message;
-    matcher_->commit(std::move(*built));
+    auto prepared = matcher_->prepare(GramTable(keys));
+    ASSERT_TRUE(prepared) << prepared.error().message;
+    matcher_->publish(std::move(*prepared), nullptr);
   }
   void sync() {
     ASSERT_TRUE(matcher_->sync(gpu_->stream(0)));
