@@ -157,7 +157,7 @@ Expected<void> Router::prepare(const engine::Plan& plan) {
   for (std::size_t port = 0; port < port_mtus_.size(); ++port) {
     table_->set_link(static_cast<PortIndex>(port), true, port_mtus_[port]);
   }
-  table_->ingress().set_lanes(plan.lanes);
+  table_->set_lanes(plan.lanes);
   bool stopped = false;
   Expected<void> loaded = load(*this, [&](std::size_t done, std::size_t total) {
     stopped = progress_ && !progress_(loading_routes, done, total);

@@ -80,7 +80,8 @@ void Router::answer(engine::Batch& batch, std::uint32_t i, packet::IcmpErrorKind
       ethernet + link_mtu < packet::least_icmp_error_room) {
     return batch.drop(i, reason);
   }
-  const packet::IpAddress* const source = table_->source(port, frame[12] == 0x86 ? 6 : 4);
+  const auto sources = table_->sources().read(batch.lane);
+  const packet::IpAddress* const source = sources->of(port, frame[12] == 0x86 ? 6 : 4);
   if (source == nullptr) {  // between captures, say
     return batch.drop(i, reason);
   }

@@ -54,7 +54,6 @@ class RouteTable : public ControlPlane {
   void set_source(std::optional<PortIndex> port, int family, const packet::IpAddress& address) override;
   void set_ingress(PortIndex port, const PortIngress& ingress) override;
   // Whose frames the ports take.
-  IngressTable& ingress() { return ingress_; }
   const IngressTable& ingress() const { return ingress_; }
   // Whether the port's device itself has a link. Its link is up when this and set_link() both say so: the kernel tells
   // up to a second late that a twin lost its carrier.
@@ -65,8 +64,13 @@ class RouteTable : public ControlPlane {
   std::uint32_t mtu(PortIndex port) const { return mtu_[port].load(std::memory_order_relaxed); }
   // Both in one look: the MTU of a link that is up, or 0.
   std::uint32_t carries(PortIndex port) const { return carries_[port].load(std::memory_order_relaxed); }
-  // From where the router answers what came in by the port (set_source()); null: it has no address of that family.
-  const packet::IpAddress* source(PortIndex port, int family) const { return sources_.of(port, family); }
+  // From where the router answers what came in by a port (set_source()).
+  const SourceAddresses& sources() const { return sources_; }
+  // Before lanes run.
+  void set_lanes(std::size_t lanes) {
+    ingress_.set_lanes(lanes);
+    sources_.set_lanes(lanes);
+  }
   // The first `limit` of the routes in force whose prefix is wanted, by family, address and length; `matching`: how
   // many there are.
   std::vector<Route> list(const std::function<bool(const packet::IpPrefix&)>& wanted, std::size_t limit,

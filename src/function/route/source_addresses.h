@@ -1,17 +1,17 @@
 // The addresses from which the router speaks, by port and IP version (RFC 1812 section 4.3.2.4), for lanes to read
 // while the control plane changes them.
 //
-// Thread-safety: one writer, any number of readers, which take one load. What a reader was given stays valid: every
-// address that was ever set is kept, some 50 bytes for each different one.
+// Thread-safety: set() by one thread at a time; set_lanes() before lanes run; read(lane) by the lane's thread that
+// applies batches. Cost: base/published.h; read() is for frames that are answered.
 #pragma once
 
 #include <array>
-#include <atomic>
 #include <cstddef>
+#include <memory>
 #include <optional>
-#include <set>
 #include <vector>
 
+#include "base/published.h"
 #include "function/route/control_plane.h"
 #include "packet/ip_address.h"
 
@@ -19,23 +19,44 @@ namespace sluice::function {
 
 class SourceAddresses {
  public:
-  explicit SourceAddresses(std::size_t ports) : slots_(ports + 1) {}
+  class Table {
+   public:
+    explicit Table(std::size_t ports) : addresses_(ports + 1) {}
+    // The port's, or else the one for ports that have none; null: there is none.
+    const packet::IpAddress* of(PortIndex port, int family) const {
+      for (const OfPort* const one : {&addresses_[port], &addresses_.back()}) {
+        if (const packet::IpAddress& address = (*one)[family == 6]; !address.empty()) return &address;
+      }
+      return nullptr;
+    }
 
+   private:
+    friend class SourceAddresses;
+    using OfPort = std::array<packet::IpAddress, 2>;
+    std::vector<OfPort> addresses_;  // the last: for ports without one
+  };
+
+  explicit SourceAddresses(std::size_t ports) : table_(ports) { set_lanes(1); }
+
+  void set_lanes(std::size_t lanes) {
+    published_ = std::make_unique<Published<const Table>>(lanes);
+    publish();
+  }
   // As ControlPlane::set_source().
   void set(std::optional<PortIndex> port, int family, const packet::IpAddress& address) {
-    const packet::IpAddress* const kept = address.empty() ? nullptr : &*ever_.insert(address).first;
-    const std::size_t slot = port ? *port : slots_.size() - 1;
-    slots_.at(slot)[family == 6].store(kept, std::memory_order_release);
+    (port ? table_.addresses_.at(*port) : table_.addresses_.back())[family == 6] = address;
+    publish();
   }
-  // The port's, or else the one for ports that have none; null: there is none.
-  const packet::IpAddress* of(PortIndex port, int family) const {
-    const packet::IpAddress* const own = slots_[port][family == 6].load(std::memory_order_acquire);
-    return own != nullptr ? own : slots_.back()[family == 6].load(std::memory_order_acquire);
-  }
+  Published<const Table>::Reading read(std::size_t lane) const { return published_->read(lane); }
 
  private:
-  std::set<packet::IpAddress> ever_;
-  std::vector<std::array<std::atomic<const packet::IpAddress*>, 2>> slots_;  // the last: for ports without one
+  void publish() {
+    published_->publish(std::make_shared<const Table>(table_));
+    published_->reclaim();
+  }
+
+  Table table_;
+  std::unique_ptr<Published<const Table>> published_;
 };
 
 }  // namespace sluice::function
