@@ -95,6 +95,12 @@ class Published {
     std::erase_if(retired_, [this](const auto& old) { return is_left(old); });
     return retired_.size();
   }
+  // Of these only the ones before which none is left: for what may have been found through an older table.
+  std::size_t reclaim_in_order() {
+    retired_.erase(retired_.begin(),
+                   std::ranges::find_if_not(retired_, [this](const auto& old) { return is_left(old); }));
+    return retired_.size();
+  }
 
  private:
   bool is_left(const std::shared_ptr<Table>& old) const {

@@ -55,6 +55,19 @@ TEST(PublishedTest, AnOldTableStaysWhileSomebodyElseHoldsIt) {
   EXPECT_EQ(alive, 1);
 }
 
+TEST(PublishedTest, TablesMayGoInOrder) {
+  std::atomic<int> alive{0};
+  Published<const Value> current(1);
+  current.publish(std::make_shared<Value>(1, alive));
+  current.pin(0);
+  for (int next = 2; next < 5; ++next) current.publish(std::make_shared<Value>(next, alive));
+  EXPECT_EQ(current.reclaim_in_order(), 3U);
+  EXPECT_EQ(alive, 4);
+  current.unpin(0);
+  EXPECT_EQ(current.reclaim_in_order(), 0U);
+  EXPECT_EQ(alive, 1);
+}
+
 // What is one reader's may change: counts that go on in the next one.
 TEST(PublishedTest, AReaderTakesTheNextWhileItHasTheOld) {
   struct Counts {

@@ -300,13 +300,9 @@ void MediaStreamSlots::discount_addresses(const MediaKey& key) {
   }
 }
 
-// One after the other, for a long chain of them would be as deep a recursion.
 MediaStreamTable::Retired::~Retired() {
   leaving->fetch_sub(streams.size(), std::memory_order_relaxed);
   for (const auto& [stream, change] : disowned) stream->disown(change);
-  for (std::shared_ptr<Retired> one = std::move(next); one != nullptr && one.use_count() == 1;) {
-    one = std::exchange(one->next, nullptr);
-  }
 }
 
 bool MediaStreamTable::may_concern(const MediaKey& key) const {

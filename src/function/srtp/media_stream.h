@@ -309,8 +309,12 @@ inline MediaStream* MediaStreamSlots::find(const MediaKey& key) const {
 // The streams as a batch sees them from its first frame to its last: what it finds lives as long as it holds the table.
 class MediaStreamTable {
  public:
-  // What was taken out while this table was the current one: it goes when no batch holds this table or an older one.
+  // What was taken out while this table was the current one. Batches that hold an older table may have found it, too:
+  // tables go in the order in which they were published (Published::reclaim_in_order()).
   struct Retired {
+    explicit Retired(std::shared_ptr<std::atomic<std::uint64_t>> all_leaving) : leaving(std::move(all_leaving)) {}
+    Retired(const Retired&) = delete;
+    Retired& operator=(const Retired&) = delete;
     ~Retired();
     bool empty() const { return streams.empty() && disowned.empty() && others.empty(); }
     std::shared_ptr<std::atomic<std::uint64_t>> leaving;  // how many there are in all tables; counts down at the end
@@ -318,20 +322,21 @@ class MediaStreamTable {
     // Streams that stay in the table and may then be another lane's, with what disown() is told.
     std::vector<std::pair<std::shared_ptr<MediaStream>, std::uint32_t>> disowned;
     std::vector<std::shared_ptr<const void>> others;  // what else lanes may still use
-    std::shared_ptr<Retired> next;                    // the next table's
   };
-  MediaStreamTable(std::shared_ptr<const MediaStreamSlots> slots, std::shared_ptr<Retired> retired)
-      : view_(slots->view()), slots_(std::move(slots)), retired_(std::move(retired)) {}
+  MediaStreamTable(std::shared_ptr<const MediaStreamSlots> slots, std::shared_ptr<std::atomic<std::uint64_t>> leaving)
+      : view_(slots->view()), slots_(std::move(slots)), retired_(std::make_unique<Retired>(std::move(leaving))) {}
 
   MediaStream* find(const MediaKey& key) const { return view_.find(key); }
   const MediaStreamSlots::View& view() const { return view_; }
   // Whether a UDP frame that is not plain may be a part of a stream's: by its 5-tuple or, without ports, its addresses.
   bool may_concern(const MediaKey& key) const;
+  // The writer's, while this table is the current one.
+  Retired& retired() { return *retired_; }
 
  private:
   MediaStreamSlots::View view_;
   std::shared_ptr<const MediaStreamSlots> slots_;
-  std::shared_ptr<Retired> retired_;
+  std::unique_ptr<Retired> retired_;  // apart from what lanes read
 };
 
 }  // namespace sluice::function

@@ -57,25 +57,25 @@ Streams::Streams(crypto::KeyTable& keys, Current& current, std::size_t room, std
 
 // From here on what is taken out belongs to a table of its own.
 void Streams::publish() {
-  auto fresh = std::make_shared<MediaStreamTable::Retired>();
-  fresh->leaving = leaving_;
-  if (retired_) retired_->next = fresh;
-  retired_ = std::move(fresh);
-  current_.publish(std::make_unique<MediaStreamTable>(slots_, retired_));
+  auto table = std::make_shared<MediaStreamTable>(slots_, leaving_);
+  MediaStreamTable::Retired& retired = table->retired();
+  current_.publish(std::move(table));
+  retired_ = &retired;
 }
 
 void Streams::tidy(Clock::time_point now) {
   const std::lock_guard lock(mutex_);
   look_at_guards(now);
   if (!retired_->empty()) publish();
-  current_.reclaim();
+  current_.reclaim_in_order();
 }
 
 void Streams::await_lanes() {
   slots_made_ = false;
   if (!retired_->empty()) publish();
   const auto end = Clock::now() + patience;
-  while (current_.reclaim() != 0 && Clock::now() < end) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  while (current_.reclaim_in_order() != 0 && Clock::now() < end)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
 }
 
 void Streams::look_at_guards(Clock::time_point now) {

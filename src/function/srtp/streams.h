@@ -146,7 +146,7 @@ class Streams final : public MediaStreams {
   SpentKeys spent_;
   SharedKeys shared_;
   Warnings warnings_;                                    // for the log
-  std::shared_ptr<MediaStreamTable::Retired> retired_;   // the current table's
+  MediaStreamTable::Retired* retired_ = nullptr;         // the current table's
   std::unordered_set<MediaKey, MediaKeyHash> measured_;  // of streams_, those that are
   std::atomic<std::uint64_t> shares_named_{0};
   std::atomic<std::uint64_t> size_{0}, guards_count_{0}, cut_short_{0}, measuring_{0}, raises_refused_{0},
