@@ -1,8 +1,8 @@
 // What mirrors are made of: a table in device memory that is replaced while kernels read it. For .cu files only.
 //
 //     class CudaClassifier final : public DeviceTable<GpuClassifier, Layout>   // GpuClassifier is a TableMirror
-//     first.create({words, layout}, of);                         // the first table, there when it returns
-//     auto next = prepare({words, layout});                      // the thread that reloads: all that can fail
+//     create_copy({words, layout}, of);                          // the first table, there when it returns
+//     auto next = prepare_copy({words, layout});                 // the thread that reloads: all that can fail
 //     publish(std::move(*next), of);
 //     sync(stream);                                              // the driving thread: once a cycle
 //     kernel<<<...>>>(words(), layout());                        // all of one table, until the next sync()
@@ -13,7 +13,7 @@
 // meanwhile (one of these may share an SM with one of those, and its L1). A kernel that stays resident for ever would
 // hold it for ever.
 //
-// Threads: as of TableMirror; create(), prepare() and destruction as publish(). Errors: as of TableMirror. Cost of
+// Threads: as of TableMirror; create_copy(), prepare_copy() and destruction as publish(). Errors: as of TableMirror. Cost of
 // sync() while a table is on its way: a copy of `max_sync_bytes` at most into pinned memory. Device memory: of two
 // tables while one takes the other's place; it is kept for the next change.
 #pragma once
@@ -49,7 +49,7 @@ class DeviceTable : public Interface {
   DeviceTable(Gpu& gpu, std::size_t max_sync_bytes, std::size_t most_bytes)
       : gpu_(gpu), max_sync_bytes_(max_sync_bytes), most_bytes_(most_bytes), enqueued_(gpu.stream_count()) {}
 
-  Expected<void> create(Table table, std::shared_ptr<const void> of) {
+  Expected<void> create_copy(Table table, std::shared_ptr<const void> of) {
     auto staging = gpu_.allocate_host(max_sync_bytes_);
     if (!staging) return tl::unexpected(staging.error());
     staging_ = static_cast<std::byte*>(*staging);
@@ -65,7 +65,7 @@ class DeviceTable : public Interface {
     return {};
   }
 
-  Expected<std::unique_ptr<TableMirror::Prepared>> prepare(Table table) {
+  Expected<std::unique_ptr<TableMirror::Prepared>> prepare_copy(Table table) {
     auto taken = take(std::move(table));
     if (!taken) return tl::unexpected(taken.error());
     return std::make_unique<PreparedCopy>(*this, std::move(*taken));

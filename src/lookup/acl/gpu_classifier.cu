@@ -50,12 +50,12 @@ class CudaClassifier final : public device::DeviceTable<GpuClassifier, Layout> {
 
   Expected<void> create(std::span<const AclRule> rules, std::shared_ptr<const void> of) {
     auto table = table_of(rules);
-    return table ? DeviceTable::create(std::move(*table), std::move(of)) : tl::unexpected(table.error());
+    return table ? DeviceTable::create_copy(std::move(*table), std::move(of)) : tl::unexpected(table.error());
   }
 
   Expected<std::unique_ptr<Prepared>> prepare(std::span<const AclRule> rules) override {
     auto table = table_of(rules);
-    return table ? DeviceTable::prepare(std::move(*table)) : tl::unexpected(table.error());
+    return table ? DeviceTable::prepare_copy(std::move(*table)) : tl::unexpected(table.error());
   }
 
   Expected<void> classify(device::GpuStream& stream, const Key4* keys4, RuleIndex* out4, std::uint32_t n4,

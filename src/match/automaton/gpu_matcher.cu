@@ -57,11 +57,11 @@ class CudaMatcher final : public device::DeviceTable<GpuMatcher, GramTable> {
       : DeviceTable(gpu, max_sync_bytes, std::numeric_limits<std::size_t>::max()), gpu_(gpu), whole_(whole) {}
 
   Expected<void> create(GramTable table, std::shared_ptr<const void> of) {
-    return DeviceTable::create(taken(std::move(table)), std::move(of));
+    return DeviceTable::create_copy(taken(std::move(table)), std::move(of));
   }
 
   Expected<std::unique_ptr<Prepared>> prepare(GramTable table) override {
-    return DeviceTable::prepare(taken(std::move(table)));
+    return DeviceTable::prepare_copy(taken(std::move(table)));
   }
 
   Expected<void> match(const MatchBatch& batch, device::GpuStream& stream) override {
