@@ -6,7 +6,7 @@
 //                current.publish(std::move(next));                   // in force at once, cannot fail
 //     lane i:    const Reading reading = current.read(i);            // for one batch
 //                if (reading) reading->classify4(keys, out, n);
-//     control:   current.reclaim();                                  // now and then, until it answers 0
+//     control:   current.reclaim();                                  // now and then; reclaim_soon() is below
 //
 // What a reader sees: read() gives the table that was published last, or the one before when the two calls race. Until
 // the Reading ends it stays that one, whole. Two lanes may be one table apart for the length of a batch.
@@ -23,8 +23,10 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <memory>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -114,5 +116,15 @@ class Published {
   std::shared_ptr<Table> owned_;
   std::vector<std::shared_ptr<Table>> retired_;
 };
+
+// What a reload does behind publish(): calls `reclaim` until it answers 0, for at most 200 ms. Most often the memory of
+// the old table is free then; else it is left to the next reload.
+template <typename Reclaim>
+void reclaim_soon(const Reclaim& reclaim) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(200);
+  while (reclaim() != 0 && std::chrono::steady_clock::now() < end) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+}
 
 }  // namespace sluice

@@ -13,9 +13,9 @@
 // meanwhile (one of these may share an SM with one of those, and its L1). A kernel that stays resident for ever would
 // hold it for ever.
 //
-// Threads: as of TableMirror; create_copy(), prepare_copy() and destruction as publish(). Errors: as of TableMirror. Cost of
-// sync() while a table is on its way: a copy of `max_sync_bytes` at most into pinned memory. Device memory: of two
-// tables while one takes the other's place; it is kept for the next change.
+// Threads: as of TableMirror; create_copy(), prepare_copy() and destruction as publish(). Errors: as of TableMirror.
+// Cost of sync() while a table is on its way: a copy of `max_sync_bytes` at most into pinned memory. Device memory: of
+// two tables while one takes the other's place; it is kept for the next change.
 #pragma once
 
 #include <algorithm>

@@ -4,9 +4,7 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <cstring>
-#include <thread>
 #include <tuple>
 #include <utility>
 
@@ -28,8 +26,6 @@ using lookup::acl::Key6;
 using lookup::acl::no_match;
 using lookup::acl::RuleIndex;
 
-// How long a reload waits for the old list to be left, before it leaves that to the next one.
-constexpr auto patience = std::chrono::milliseconds(200);
 // Frames ahead of the one that is judged whose rules' counters are fetched, and, a cache line at a time, whose rules:
 // a device has written them.
 constexpr std::uint32_t counters_ahead = 8, rules_ahead = 64, rules_of_line = 64 / sizeof(RuleIndex);
@@ -469,10 +465,7 @@ Expected<engine::Element::Change> Acl::reload(Element& fresh) {
       [this, next] {
         publish(std::move(next->list));
         mirrors_.publish(std::move(next->copies), newest_);
-        const auto end = std::chrono::steady_clock::now() + patience;
-        while (reclaim() != 0 && std::chrono::steady_clock::now() < end) {
-          std::this_thread::sleep_for(std::chrono::milliseconds(1));
-        }
+        reclaim_soon([this] { return reclaim(); });
       }};
 }
 

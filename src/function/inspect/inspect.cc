@@ -4,9 +4,7 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
-#include <chrono>
 #include <nlohmann/json.hpp>
-#include <thread>
 
 #include "base/file.h"
 #include "base/machine.h"
@@ -22,8 +20,6 @@ namespace sluice::function {
 namespace {
 
 constexpr std::string_view prefix = "inspect_";  // of all figures
-// How long a reload waits for the old rules to be left, before it leaves that to the next one.
-constexpr auto patience = std::chrono::milliseconds(200);
 
 struct alignas(64) Header {
   std::uint64_t described;   // generation of the rules that the classes below are of; 0: of several
@@ -454,10 +450,7 @@ Expected<engine::Element::Change> Inspect::reload(Element& fresh) {
                   for (std::size_t l = 0; l < lanes_.size(); ++l)
                     lanes_[l]->publish_rules(std::move(next->searches[l]));
                   mirrors_.publish(std::move(next->copies), generation_of(*newest_));
-                  const auto end = std::chrono::steady_clock::now() + patience;
-                  while (reclaim() != 0 && std::chrono::steady_clock::now() < end) {
-                    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-                  }
+                  reclaim_soon([this] { return reclaim(); });
                 }};
 }
 

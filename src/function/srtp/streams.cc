@@ -3,7 +3,6 @@
 #include <rte_cycles.h>
 
 #include <algorithm>
-#include <thread>
 #include <utility>
 
 #include "function/srtp/address_settings.h"
@@ -12,9 +11,6 @@
 
 namespace sluice::function {
 namespace {
-
-// How long a change waits for lanes to leave what it took away, before it leaves that to the next tidy().
-constexpr auto patience = std::chrono::milliseconds(200);
 
 // Of the room, a client's guards: at least a few, that its media may have ended at once.
 constexpr std::size_t shares = 16, least_share = 8;
@@ -73,9 +69,7 @@ void Streams::tidy(Clock::time_point now) {
 void Streams::await_lanes() {
   slots_made_ = false;
   if (!retired_->empty()) publish();
-  const auto end = Clock::now() + patience;
-  while (current_.reclaim_in_order() != 0 && Clock::now() < end)
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  reclaim_soon([this] { return current_.reclaim_in_order(); });
 }
 
 void Streams::look_at_guards(Clock::time_point now) {
