@@ -217,9 +217,9 @@ void await(device::GpuStream& stream) {
 }
 
 // As many cycles as a change takes; a GPU works on each in its own time.
-void settle(Acl& acl, device::GpuStream& stream) {
+void settle(Acl& acl, device::GpuStream& stream, std::uint32_t device = 0) {
   for (int i = 0; i < 100; ++i) {
-    ASSERT_TRUE(acl.begin_cycle(0, stream));
+    ASSERT_TRUE(acl.begin_cycle(device, stream));
     await(stream);
   }
 }
@@ -247,6 +247,41 @@ TEST(AclReload, a_list_stays_until_the_gpu_and_its_batches_have_left_it) {
   EXPECT_EQ(denied_parity(batches[0]), 1);
   EXPECT_EQ(acl->reclaim(), 0U);
   EXPECT_EQ(denied_parity(batches[1]), 0);
+}
+
+TEST(AclReload, each_gpu_has_its_list_and_a_lost_one_holds_none) {
+  if (const std::string why = test::why_no_gpu(); !why.empty()) GTEST_SKIP() << why;
+  std::unique_ptr<device::Gpu> gpus[2];
+  const auto acl = list_of(1);
+  ASSERT_TRUE(acl->prepare({.lanes = 1}));
+  for (std::uint32_t device = 0; device < 2; ++device) {
+    auto gpu = device::Gpu::open(0, 1);
+    ASSERT_TRUE(gpu) << gpu.error().message;
+    gpus[device] = std::move(*gpu);
+    ASSERT_TRUE(acl->attach(*gpus[device], {1, 2, batch_frames, 2048, true, device}));
+  }
+  Slots batches(*acl, 0, 2, gpus[0].get());
+  const auto launch = [&](std::uint32_t device) {
+    ElementTrial& batch = batches[device];
+    batch.batch().device = device;
+    batch.classify();
+    ASSERT_TRUE(acl->launch(batch.batch(), gpus[device]->stream(0)));
+    await(gpus[device]->stream(0));
+  };
+  replace(*acl, 2);
+  settle(*acl, gpus[1]->stream(0), 1);
+  launch(0);
+  launch(1);
+  EXPECT_EQ(denied_parity(batches[0]), 1) << "this one has not heard of the second list";
+  EXPECT_EQ(denied_parity(batches[1]), 0);
+  EXPECT_EQ(acl->reclaim(), 1U);
+  gpus[0]->lose("for a test");
+  EXPECT_EQ(acl->reclaim(), 0U);
+  replace(*acl, 3);
+  settle(*acl, gpus[1]->stream(0), 1);
+  launch(1);
+  EXPECT_EQ(denied_parity(batches[1]), 1);
+  EXPECT_EQ(acl->reclaim(), 0U);
 }
 
 TEST(AclReload, launches_beside_many_changes) {
