@@ -103,7 +103,7 @@ class ToldGpu : public device::Gpu {
   device::GpuStream& stream(unsigned) override { return stream_; }
   Expected<void> register_host(void*, std::size_t) override { return {}; }
   Expected<void*> allocate_host(std::size_t) override { return make_error("none for a test"); }
-  Expected<void*> allocate_device(std::size_t) override { return make_error("none for a test"); }
+  Expected<device::DeviceMemory> allocate_device(std::size_t) override { return make_error("none for a test"); }
   bool lost() const override { return lost_; }
   std::string why() const override { return "told to fail"; }
   void lose(const std::string&) override { lost_ = true; }
