@@ -83,9 +83,9 @@ class DeviceTable : public Interface {
   }
 
   std::size_t reclaim() final {
-    const std::uint64_t oldest = lost() ? published_ : in_use_.load(std::memory_order_acquire);
-    std::erase_if(held_, [&](const Held& held) { return held.generation < oldest; });
-    return held_.size() - 1;
+    const std::uint64_t in_use = in_use_.load(std::memory_order_acquire);
+    std::erase_if(held_, [&](const Held& held) { return lost() || held.generation < in_use; });
+    return held_.empty() ? 0 : held_.size() - 1;
   }
   bool lost() const final { return gpu_.lost(); }
 

@@ -17,7 +17,7 @@
 // Threads: publish() and reclaim() by the thread that publishes, beside all else; sync(), of() and generation() by the
 // one that drives the device; up_to_date() and device_bytes() any. Nobody waits, but for the moment in which a table
 // changes hands.
-// Errors: a CUDA error, or the GPU is lost; the old table stays. A lost GPU holds nothing but the newest table.
+// Errors: a CUDA error, or the GPU is lost; the old table stays. A lost GPU holds no table.
 #pragma once
 
 #include <algorithm>
