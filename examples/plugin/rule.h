@@ -12,7 +12,7 @@
 namespace udp_prefix {
 
 struct Rule {
-  std::uint16_t port = 0;      // UDP destination
+  std::uint16_t port = 123;    // UDP destination
   std::uint8_t length = 0;     // of the bytes; 0: no frame matches
   std::uint8_t bytes[8] = {};  // that the payload begins with
 };

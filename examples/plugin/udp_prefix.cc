@@ -1,17 +1,19 @@
 #include "udp_prefix.h"
 
-#include <sluice/base/settings.h>
+#include <sluice/base/option.h>
 #include <sluice/engine/emitter.h>
 #include <sluice/plugin.h>
 
-#include <cctype>
 #include <charconv>
+#include <cstdio>
 #include <string>
+#include <vector>
 
 namespace udp_prefix {
 namespace {
 
 using sluice::Expected;
+using sluice::Option;
 using sluice::Settings;
 using sluice::engine::Batch;
 using sluice::engine::Span;
@@ -21,10 +23,9 @@ const sluice::packet::Reason matched =
     sluice::packet::register_reason("udp_prefix_matched", "a UDP datagram that begins with the bytes of [udp_prefix]",
                                     sluice::packet::DroppedBy::purpose);
 
-// The rule without bytes where they are none.
-Rule read_rule(Settings& settings) {
-  Rule rule;
-  rule.port = static_cast<std::uint16_t>(settings.integer("port", 123, 1, 65535));
+// Without bytes where they are none.
+void read_bytes(Settings& settings, Rule& rule) {
+  rule.length = 0;
   std::string digits;
   for (const char c : settings.text("bytes", "17 00 03 2a")) {
     if (c != ' ') digits += c;
@@ -36,6 +37,33 @@ Rule read_rule(Settings& settings) {
   }
   if (is_hex) rule.length = static_cast<std::uint8_t>(digits.size() / 2);
   if (!is_hex) settings.error("bytes", "1 to 8 bytes in hexadecimal are needed, such as \"17 00 03 2a\"");
+}
+
+std::string shown_bytes(const Rule& rule) {
+  std::string text;
+  char digits[4];
+  for (unsigned b = 0; b < rule.length; ++b) {
+    std::snprintf(digits, sizeof(digits), b == 0 ? "%02x" : " %02x", rule.bytes[b]);
+    text += digits;
+  }
+  return sluice::option::literal(text);
+}
+
+// Each key once: from here come its reader and check, its row in `sluice functions --reference`, and what
+// /api/v1/config shows.
+const std::vector<Option<Rule>>& settings() {
+  static const std::vector<Option<Rule>> all = {
+      sluice::option::number("port", &Rule::port, {1, 65535}, "UDP destination port").reloadable(),
+      Option<Rule>{"bytes", "that the payload begins with", read_bytes, shown_bytes}
+          .takes("1 to 8 bytes in hexadecimal")
+          .by_default("`\"17 00 03 2a\"`")
+          .reloadable()};
+  return all;
+}
+
+Rule read_rule(Settings& section) {
+  Rule rule;
+  sluice::option::read(settings(), section, rule);
   return rule;
 }
 
@@ -87,5 +115,6 @@ SLUICE_PLUGIN("udp_prefix", "1.0", [] {
        .make = [](sluice::Settings& settings,
                   const sluice::engine::PortTable&) -> sluice::Expected<std::unique_ptr<sluice::engine::Element>> {
          return std::make_unique<udp_prefix::UdpPrefix>(udp_prefix::read_rule(settings));
-       }}};
+       },
+       .options = [] { return std::vector{sluice::option::section("[udp_prefix]", udp_prefix::settings())}; }}};
 })

@@ -28,4 +28,13 @@ std::string list_literal(const std::vector<std::string>& texts) {
   return "[" + all + "]";
 }
 
+std::string size_literal(std::uint64_t bytes) {
+  const std::string text = bytes_text(bytes);
+  return text.back() <= '9' ? text : literal(text);
+}
+
+std::string Sizes::text() const {
+  return "`" + size_literal(least) + "` to `" + size_literal(most) + "`" + (or_none ? ", 0: no limit" : "");
+}
+
 }  // namespace sluice::option

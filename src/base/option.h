@@ -1,11 +1,15 @@
 // A setting of a section, declared once. From its declaration come its reader and its check, what it is at present as a
-// file would say it, and its row of docs/configuration.md.
+// file would say it (/api/v1/config), what a reload refuses to change, and its row of docs/configuration.md.
 //
 //   const std::vector<Option<Limits>> limits = {
-//       option::number("batch", &Limits::batch, {64, 65536}, "frames of a batch, 64 to 65536"),
-//       option::flag("strict", &Limits::strict, "whether ...")};
-//   option::read(limits, section, to);          // mistakes go to the section
-//   option::differing(limits, running, wanted)  // keys
+//       option::number("batch", &Limits::batch, {64, 65536, "frames"}, "how many a batch has"),
+//       option::flag("strict", &Limits::strict, "whether ...").reloadable()};
+//   option::read(limits, section, to);              // mistakes go to the section
+//   option::fixed("[limits]", limits, running, wanted)
+//   option::section("[limits]", limits)             // for people
+//
+// The member that a setting is read into is a pointer to it, or a function that finds it in T:
+//   option::flag<All>("strict", [](auto& all) -> auto& { return all.limits.strict; }, "whether ...")
 //
 // What a value is as a file says it (show) is TOML and JSON: a text in quotes, a number, true or false, or a list.
 //
@@ -17,8 +21,11 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
+#include "base/option_facts.h"
 #include "base/settings.h"
 #include "base/units.h"
 
@@ -29,8 +36,23 @@ struct Option {
   std::string key;
   std::string text;                                 // what it means, for people
   std::function<void(Settings& section, T&)> read;  // leaves what the section does not have, or has wrong
-  std::function<std::string(const T&)> show;
-  bool reloads = false;  // a reload brings another value into force
+  std::function<std::string(const T&)> show;        // empty: it has no value to show
+  bool reloads = false;                             // a reload brings another value into force
+  std::string values = {};                          // that it can have, with bounds and unit, for people
+  std::string usual = {};                           // for people, where T() does not show what holds without the key
+
+  Option reloadable() && {
+    reloads = true;
+    return std::move(*this);
+  }
+  Option takes(std::string allowed) && {
+    values = std::move(allowed);
+    return std::move(*this);
+  }
+  Option by_default(std::string meaning) && {
+    usual = std::move(meaning);
+    return std::move(*this);
+  }
 };
 
 namespace option {
@@ -38,10 +60,18 @@ namespace option {
 // A text, and a list of texts, as a file has them: in quotes, with what has to be escaped.
 std::string literal(std::string_view text);
 std::string list_literal(const std::vector<std::string>& texts);
+// A number of bytes as a file has it: "64K" in quotes, or 1000.
+std::string size_literal(std::uint64_t bytes);
+inline constexpr const char* required = "(required)";
 
+// The section keeps what each value is (Settings::took), unless it hides them.
 template <class T>
 void read(const std::vector<Option<T>>& options, Settings& section, T& to) {
   for (const Option<T>& option : options) option.read(section, to);
+  if (section.hides_values()) return;
+  for (const Option<T>& option : options) {
+    if (option.show) section.took(option.key, option.show(to));
+  }
 }
 
 // Keys whose values differ, of those that no reload brings into force.
@@ -49,85 +79,253 @@ template <class T>
 std::vector<std::string> differing(const std::vector<Option<T>>& options, const T& one, const T& other) {
   std::vector<std::string> keys;
   for (const Option<T>& option : options) {
-    if (!option.reloads && option.show(one) != option.show(other)) keys.push_back(option.key);
+    if (!option.reloads && option.show && option.show(one) != option.show(other)) keys.push_back(option.key);
   }
   return keys;
 }
 
+// Of these a line each, for a reload to refuse; empty: there are none.
+template <class T>
+std::string fixed(const std::string& title, const std::vector<Option<T>>& options, const T& running, const T& wanted,
+                  const char* while_what = "the gateway runs: restart it") {
+  std::string lines;
+  for (const std::string& key : differing(options, running, wanted)) {
+    lines += (lines.empty() ? "" : "\n") + title + " " + key + " cannot change while " + while_what;
+  }
+  return lines;
+}
+
+template <class T>
+std::vector<Option<T>> all_reloadable(std::vector<Option<T>> options) {
+  for (Option<T>& option : options) option.reloads = true;
+  return options;
+}
+
+// For people. `usual`: what holds where the section says nothing; null: the options say it.
+template <class T>
+OptionSection section(std::string title, const std::vector<Option<T>>& options, std::string text, const T* usual) {
+  OptionSection all{std::move(title), std::move(text), {}};
+  for (const Option<T>& option : options) {
+    std::string shown = option.usual;
+    if (shown.empty() && option.show && usual != nullptr) shown = "`" + option.show(*usual) + "`";
+    all.options.push_back({option.key, option.values, std::move(shown), option.reloads, option.text});
+  }
+  return all;
+}
+template <class T>
+OptionSection section(std::string title, const std::vector<Option<T>>& options, std::string text = {}) {
+  if constexpr (std::is_default_constructible_v<T>) {
+    const T usual;
+    return section(std::move(title), options, std::move(text), &usual);
+  } else {
+    return section<T>(std::move(title), options, std::move(text), nullptr);
+  }
+}
+
+template <class Field>
+struct OwnerOf;
+template <class T, class Member>
+struct OwnerOf<Member T::*> {
+  using type = T;
+};
+// T where it is given, else that of the pointer to a member.
+template <class T, class Field>
+using Owner = typename std::conditional_t<std::is_void_v<T>, OwnerOf<Field>, std::type_identity<T>>::type;
+template <class T, class Field>
+using ValueOf = std::remove_cvref_t<std::invoke_result_t<Field, Owner<T, Field>&>>;
+
 struct Range {
   std::int64_t least, most;
+  const char* unit = "";
+  std::string text() const {
+    return std::to_string(least) + " to " + std::to_string(most) + (*unit == '\0' ? "" : " ") + unit;
+  }
 };
 
-template <class T, class Number>
-Option<T> number(std::string key, Number T::*member, Range range, std::string text) {
-  return {key, std::move(text),
-          [=](Settings& section, T& to) {
-            to.*member = static_cast<Number>(section.integer(key, to.*member, range.least, range.most));
+template <class T = void, class Field>
+Option<Owner<T, Field>> number(std::string key, Field field, Range range, std::string text) {
+  using Of = Owner<T, Field>;
+  return {key,
+          std::move(text),
+          [=](Settings& section, Of& to) {
+            auto& value = std::invoke(field, to);
+            const auto usual = static_cast<std::int64_t>(value);
+            value = static_cast<ValueOf<T, Field>>(section.integer(key, usual, range.least, range.most));
           },
-          [=](const T& of) { return std::to_string(of.*member); }};
+          [=](const Of& of) { return std::to_string(std::invoke(field, of)); },
+          false,
+          range.text()};
 }
 
 // With a word in the place of one number, which a file does not say.
-template <class T, class Number>
-Option<T> number_or(std::string key, Number T::*member, Range range, const std::string& word, Number value,
-                    std::string text) {
-  return {key, std::move(text),
-          [=](Settings& section, T& to) {
-            if (section.is(key, word)) return;
-            to.*member = static_cast<Number>(section.integer(key, to.*member, range.least, range.most));
+template <class T = void, class Field>
+Option<Owner<T, Field>> number_or(std::string key, Field field, Range range, const std::string& word,
+                                  ValueOf<T, Field> value, std::string text) {
+  using Of = Owner<T, Field>;
+  return {key,
+          std::move(text),
+          [=](Settings& section, Of& to) {
+            auto& member = std::invoke(field, to);
+            const bool is_word = section.is(key, word);
+            if (is_word) member = value;
+            if (is_word || !section.has(key)) return;
+            member = static_cast<ValueOf<T, Field>>(section.integer(key, 0, range.least, range.most));
           },
-          [=](const T& of) { return of.*member == value ? literal(word) : std::to_string(of.*member); }};
+          [=](const Of& of) {
+            const auto now = std::invoke(field, of);
+            return now == value ? literal(word) : std::to_string(now);
+          },
+          false,
+          "`" + literal(word) + "`, or " + range.text()};
 }
 
-template <class T>
-Option<T> flag(std::string key, bool T::*member, std::string text) {
-  return {key, std::move(text), [=](Settings& section, T& to) { to.*member = section.boolean(key, to.*member); },
-          [=](const T& of) { return std::string(of.*member ? "true" : "false"); }};
+// A number of seconds in a member of std::chrono.
+template <class T = void, class Field>
+Option<Owner<T, Field>> seconds(std::string key, Field field, Range range, std::string text) {
+  using Of = Owner<T, Field>;
+  return {key,
+          std::move(text),
+          [=](Settings& section, Of& to) {
+            auto& value = std::invoke(field, to);
+            const auto usual = std::chrono::duration_cast<std::chrono::seconds>(value).count();
+            value = std::chrono::seconds(section.integer(key, usual, range.least, range.most));
+          },
+          [=](const Of& of) {
+            return std::to_string(std::chrono::duration_cast<std::chrono::seconds>(std::invoke(field, of)).count());
+          },
+          false,
+          range.text()};
 }
 
-template <class T>
-Option<T> text(std::string key, std::string T::*member, std::string meaning) {
-  return {key, std::move(meaning), [=](Settings& section, T& to) { to.*member = section.text(key, to.*member); },
-          [=](const T& of) { return literal(of.*member); }};
+template <class T = void, class Field>
+Option<Owner<T, Field>> flag(std::string key, Field field, std::string text) {
+  using Of = Owner<T, Field>;
+  return {key,
+          std::move(text),
+          [=](Settings& section, Of& to) {
+            auto& value = std::invoke(field, to);
+            value = section.boolean(key, value);
+          },
+          [=](const Of& of) { return std::string(std::invoke(field, of) ? "true" : "false"); },
+          false,
+          "`true`, `false`"};
 }
 
-template <class T>
-Option<T> bytes(std::string key, std::uint64_t T::*member, std::string text) {
-  return {key, std::move(text), [=](Settings& section, T& to) { to.*member = section.bytes(key, to.*member); },
-          [=](const T& of) { return literal(bytes_text(of.*member)); }};
+template <class T = void, class Field>
+Option<Owner<T, Field>> text(std::string key, Field field, std::string meaning) {
+  using Of = Owner<T, Field>;
+  return {key,
+          std::move(meaning),
+          [=](Settings& section, Of& to) {
+            auto& value = std::invoke(field, to);
+            value = section.text(key, value);
+          },
+          [=](const Of& of) { return literal(std::invoke(field, of)); },
+          false,
+          "text"};
+}
+
+template <class T = void, class Field>
+Option<Owner<T, Field>> texts(std::string key, Field field, std::string meaning) {
+  using Of = Owner<T, Field>;
+  return {key,
+          std::move(meaning),
+          [=](Settings& section, Of& to) {
+            auto& value = std::invoke(field, to);
+            value = section.texts(key, value);
+          },
+          [=](const Of& of) { return list_literal(std::invoke(field, of)); },
+          false,
+          "list of texts"};
+}
+
+struct Sizes {
+  std::uint64_t least, most;
+  std::string rest = {};  // behind the bounds, in the message
+  bool or_none = false;   // 0: there is no limit
+  bool holds(std::uint64_t bytes) const { return (bytes == 0 && or_none) || (bytes >= least && bytes <= most); }
+  std::string allowed() const { return size_literal(least) + " to " + size_literal(most) + rest; }
+  std::string text() const;  // for people
+};
+
+template <class T = void, class Field>
+Option<Owner<T, Field>> bytes(std::string key, Field field, Sizes sizes, std::string text) {
+  using Of = Owner<T, Field>;
+  return {key,
+          std::move(text),
+          [=](Settings& section, Of& to) {
+            auto& value = std::invoke(field, to);
+            const std::uint64_t given = section.bytes(key, value);
+            if (sizes.holds(given)) {
+              value = static_cast<ValueOf<T, Field>>(given);
+            } else {
+              section.error(key, "allowed is " + sizes.allowed());
+            }
+          },
+          [=](const Of& of) { return size_literal(std::invoke(field, of)); },
+          false,
+          sizes.text()};
+}
+
+// Any number of them; where the reader of the section has bounds of its own, takes() says them.
+template <class T = void, class Field>
+Option<Owner<T, Field>> bytes(std::string key, Field field, std::string text) {
+  using Of = Owner<T, Field>;
+  return {key,
+          std::move(text),
+          [=](Settings& section, Of& to) {
+            auto& value = std::invoke(field, to);
+            value = section.bytes(key, value);
+          },
+          [=](const Of& of) { return size_literal(std::invoke(field, of)); },
+          false,
+          "size"};
 }
 
 // `word`: what a file says for 0; empty: nothing.
-template <class T>
-Option<T> duration(std::string key, std::chrono::nanoseconds T::*member, std::string word, std::string text) {
-  return {key, std::move(text),
-          [=](Settings& section, T& to) {
-            if (word.empty() || !section.is(key, word)) to.*member = section.duration(key, to.*member);
+template <class T = void, class Field>
+Option<Owner<T, Field>> duration(std::string key, Field field, std::string word, std::string text) {
+  using Of = Owner<T, Field>;
+  return {key,
+          std::move(text),
+          [=](Settings& section, Of& to) {
+            auto& value = std::invoke(field, to);
+            if (word.empty() || !section.is(key, word)) value = section.duration(key, value);
           },
-          [=](const T& of) {
-            const auto value = of.*member;
+          [=](const Of& of) {
+            const std::chrono::nanoseconds value = std::invoke(field, of);
             return literal(!word.empty() && value.count() == 0 ? word : duration_text(value));
-          }};
+          },
+          false,
+          (word.empty() ? "" : "`" + literal(word) + "`, or a ") + std::string("time above 0")};
 }
 
 // One of some words, each with its value.
-template <class T, class Value>
-Option<T> word(std::string key, Value T::*member, std::vector<std::pair<std::string, Value>> words, std::string text) {
-  return {key, std::move(text),
-          [=](Settings& section, T& to) {
+template <class T = void, class Field>
+Option<Owner<T, Field>> word(std::string key, Field field,
+                             std::vector<std::pair<std::string, std::type_identity_t<ValueOf<T, Field>>>> words,
+                             std::string text) {
+  using Of = Owner<T, Field>;
+  std::string values;
+  for (const auto& one : words) values += (values.empty() ? "`" : ", `") + literal(one.first) + "`";
+  return {key,
+          std::move(text),
+          [=](Settings& section, Of& to) {
             std::vector<std::string_view> allowed;
             for (const auto& one : words) allowed.emplace_back(one.first);
             const std::string given = section.choice(key, {}, allowed);
             for (const auto& one : words) {
-              if (one.first == given) to.*member = one.second;
+              if (one.first == given) std::invoke(field, to) = one.second;
             }
           },
-          [=](const T& of) {
+          [=](const Of& of) {
             for (const auto& one : words) {
-              if (one.second == of.*member) return literal(one.first);
+              if (one.second == std::invoke(field, of)) return literal(one.first);
             }
             return literal("");
-          }};
+          },
+          false,
+          std::move(values)};
 }
 
 }  // namespace option

@@ -82,7 +82,8 @@ struct Settings::Node {
   std::vector<std::string> asked;
   std::map<std::string, std::string, std::less<>> words;  // key -> "\"auto\" or ", for messages
   std::map<std::string, std::vector<Settings>, std::less<>> children;
-  std::vector<std::string> refused = {};  // their values are judged no further
+  std::vector<std::string> refused = {};                        // their values are judged no further
+  std::vector<std::pair<std::string, std::string>> taken = {};  // by key, as JSON
 
   const toml::node* find(std::string_view key) const { return table == nullptr ? nullptr : table->get(key); }
 
@@ -358,6 +359,37 @@ std::vector<std::string> Settings::asked() const {
     for (const std::string& inner : child->second.front().asked()) keys.push_back(key + "." + inner);
   }
   return keys;
+}
+
+bool Settings::hides_values() const {
+  return node_->hides_values;
+}
+
+void Settings::took(std::string_view key, std::string json) {
+  const auto same = std::ranges::find(node_->taken, key, &std::pair<std::string, std::string>::first);
+  if (same != node_->taken.end()) {
+    same->second = std::move(json);
+  } else {
+    node_->taken.emplace_back(key, std::move(json));
+  }
+}
+
+std::string Settings::in_force() const {
+  if (node_->hides_values) return {};
+  std::string all;
+  const auto add = [&](std::string_view key, const std::string& json) {
+    all.append(all.empty() ? "\"" : ", \"").append(key).append("\": ").append(json);
+  };
+  for (const auto& [key, json] : node_->taken) add(key, json);
+  for (const auto& [key, sections] : node_->children) {
+    std::string list;
+    for (const Settings& section : sections) {
+      if (const std::string one = section.in_force(); !one.empty()) list += (list.empty() ? "" : ", ") + one;
+    }
+    const bool is_list = !sections.empty() && sections.front().node_->title.starts_with("[[");
+    if (!list.empty()) add(key, is_list ? "[" + list + "]" : list);
+  }
+  return all.empty() ? all : "{" + all + "}";
 }
 
 unsigned Settings::line(std::string_view key) const {

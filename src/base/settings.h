@@ -76,6 +76,12 @@ class Settings {
   void finish();
   // Keys that were asked for so far, those of sections in it as "connected.NAME", in the order of asking.
   std::vector<std::string> asked() const;
+  bool hides_values() const;
+  // What a reader has made of a key, as JSON: what in_force() says of it. The last one holds.
+  void took(std::string_view key, std::string json);
+  // One object of what was taken here and in the sections in it, lists of sections as arrays; empty where values are
+  // hidden, and where nothing was taken.
+  std::string in_force() const;
   // The line of a key, for messages; 0 when unknown. An empty key is the section's own line.
   unsigned line(std::string_view key) const;
   // "FILE:LINE" of that line, for messages that come up later; without it the file's name.

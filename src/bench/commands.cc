@@ -10,7 +10,10 @@
 #include "bench/bench.h"
 #include "bench/csv.h"
 #include "bench/router_rig.h"
+#include "cli/completion.h"
 #include "cli/signals.h"
+#include "engine/element.h"
+#include "media/srtp/suite.h"
 
 namespace sluice::cli {
 namespace {
@@ -136,8 +139,27 @@ constexpr Bench benches[] = {
      .on_one_thread = true},
 };
 
+const std::vector<std::string> mixes = {"64", "1408", "1500", "heavy-tail", "imix", "rtp"};
+
+std::vector<std::string> suite_names() {
+  std::vector<std::string> names;
+  for (const srtp::SuiteFacts& suite : srtp::suites) names.emplace_back(suite.name);
+  return names;
+}
+
+// The keys of the function's section.
+std::vector<std::string> settings_of(const char* function) {
+  std::vector<std::string> keys;
+  const engine::ElementType* const type = engine::find_element(function);
+  for (const OptionSection& section : type != nullptr && type->options ? type->options() : std::vector<OptionSection>())
+    for (const OptionFacts& option : section.options) keys.push_back(option.key + " = ");
+  return keys;
+}
+
 void add_gateway_options(CLI::App& command, const Bench& one, bench::BenchOptions& options) {
-  command.add_option("--mix", options.mix, "frame sizes: a number, heavy-tail, imix, rtp; default: the bench's own");
+  complete_with(command.add_option("--mix", options.mix,
+                                   "frame sizes: a number, heavy-tail, imix, rtp; default: the bench's own"),
+                mixes);
   command.add_option("--deadline-ms", options.deadline_ms, "deadline; default: the bench's own");
   command.add_option("--cycle-us", options.cycle_us, "scheduling cycle; default: the longest that the deadline allows");
   command.add_option("--overlap", options.overlap, "cycles that a batch may spend on the device, 1 to 8");
@@ -167,17 +189,20 @@ void add_gateway_options(CLI::App& command, const Bench& one, bench::BenchOption
 void add_own_options(CLI::App& command, const Bench& one, bench::BenchOptions& options) {
   if (one.has_queue) {
     command.add_option("--ring", options.ring, "room for frames in a lane's receive queue");
-    command.add_option("--settings", options.function_settings,
-                       "TOML for the function's section, e.g. 'path = \"direct\"'");
+    complete_with(command.add_option("--settings", options.function_settings,
+                                     "TOML for the function's section, e.g. 'path = \"direct\"'"),
+                  settings_of(one.name));
   }
   if (one.has_table) {
-    command.add_option("--table", options.table, "a file of routes, a prefix on each line; default: made up");
+    complete_with_files(
+        command.add_option("--table", options.table, "a file of routes, a prefix on each line; default: made up"));
   }
   if (one.has_media) {
     command.add_option("--rtp-streams", options.rtp_streams, "streams, of all lanes together, 1 to 1000000")
         ->check(CLI::Range(1U, 1'000'000U))
         ->capture_default_str();
-    command.add_option("--suite", options.suite, "the SRTP suite, by its name in SDP")->capture_default_str();
+    complete_with(command.add_option("--suite", options.suite, "the SRTP suite, by its name in SDP"), suite_names())
+        ->capture_default_str();
     command
         .add_option("--direction", options.direction,
                     "protect every frame, or both: every second one is unprotected, which was protected before")
@@ -188,30 +213,34 @@ void add_own_options(CLI::App& command, const Bench& one, bench::BenchOptions& o
                     "instead of holding: so many times the saturated rate, with admission of streams off and on, which "
                     "admits --at (0.6) of the saturated rate, or what --profile says")
         ->check(CLI::Range(1.0, 100.0));
-    command
-        .add_option(
+    complete_with_files(
+        command.add_option(
             "--profile", options.profile,
             "of --overload: what sluice calibrate has written of this machine, device, suite, lanes and overlap "
-            "with the chain srtp, bridge: streams are admitted by it, as a gateway does")
+            "with the chain srtp, bridge: streams are admitted by it, as a gateway does"))
         ->needs("--overload");
     command.add_flag_callback(
         "--no-checksums", [&options] { options.checksums = false; }, "frames without UDP checksums");
   }
   if (one.has_patterns) {
-    command.add_option("--patterns", options.patterns,
-                       "a file of patterns in hexadecimal digits, one a line, nocase behind; or how many to make up");
+    complete_with_files(command.add_option(
+        "--patterns", options.patterns,
+        "a file of patterns in hexadecimal digits, one a line, nocase behind; or how many to make up"));
   }
   if (one.has_techniques) {
-    command.add_option("--payload", options.payload,
-                       "payloads: text, random, or a file of whose bytes they are pieces; default: half text, half "
-                       "random, and a pattern in one of a hundred");
+    complete_with_files(
+        command.add_option("--payload", options.payload,
+                           "payloads: text, random, or a file of whose bytes they are pieces; default: half text, half "
+                           "random, and a pattern in one of a hundred"));
     command
         .add_option("--technique", options.technique,
                     "what searches payloads on the GPU; default: each in turn, and the fastest counts")
         ->check(CLI::IsMember({"filter", "gathered-filter", "gathered-automaton"}));
   }
   if (one.has_batches) {
-    command.add_option("--mix", options.mix, "frame sizes: a number, heavy-tail, imix, rtp; default: the bench's own");
+    complete_with(command.add_option("--mix", options.mix,
+                                     "frame sizes: a number, heavy-tail, imix, rtp; default: the bench's own"),
+                  mixes);
     command.add_option("--batch", options.batch, "frames per batch, 64 to 65536");
     command.add_option("--streams", options.streams, "CUDA streams, 1 to 32");
   }
@@ -221,18 +250,19 @@ void add_own_options(CLI::App& command, const Bench& one, bench::BenchOptions& o
                                        : "hold this share of the ceiling, e.g. 0.75, instead of searching");
   }
   if (one.has_updates) {
-    command.add_option("--updates", options.updates,
-                       "a file of BGP updates as bgpdump -m writes it, plain or .xz; default: made up");
-    command.add_option("--pace", options.pace, "own (the updates' own time), max, or updates per second")
+    complete_with_files(command.add_option(
+        "--updates", options.updates, "a file of BGP updates as bgpdump -m writes it, plain or .xz; default: made up"));
+    complete_with(command.add_option("--pace", options.pace, "own (the updates' own time), max, or updates per second"),
+                  {"own", "max", "1000"})
         ->capture_default_str();
   }
   if (one.has_detection) {
-    command
-        .add_option("--rules", options.rules,
-                    "a file of detection rules, those that are commented out, too; "
-                    "default: 3,000 that are made up")
+    complete_with_files(command.add_option("--rules", options.rules,
+                                           "a file of detection rules, those that are commented out, too; "
+                                           "default: 3,000 that are made up"))
         ->excludes("--patterns");  // a rule for each of those
-    command.add_option("--acl", options.acl, "a file of ClassBench filters; default: 10,000 that are made up");
+    complete_with_files(
+        command.add_option("--acl", options.acl, "a file of ClassBench filters; default: 10,000 that are made up"));
     command.add_option("--only", options.only,
                        "measure only traffic with this in its name, such as 'HTTP', 'heavy-tail TCP text' or 'attack'; "
                        "several between commas");
@@ -245,14 +275,16 @@ void add_own_options(CLI::App& command, const Bench& one, bench::BenchOptions& o
         ->check(CLI::IsMember({"batches", "engine"}));
   }
   if (one.has_rules) {
-    command.add_option("--rules", options.rules,
-                       "a file of rules: ClassBench filters, or [[acl.rule]] (.toml); default: made up");
-    command.add_option("--trace", options.trace, "a ClassBench trace for --rules; default: drawn from the rules");
+    complete_with_files(command.add_option(
+        "--rules", options.rules, "a file of rules: ClassBench filters, or [[acl.rule]] (.toml); default: made up"));
+    complete_with_files(
+        command.add_option("--trace", options.trace, "a ClassBench trace for --rules; default: drawn from the rules"));
   }
 }
 
 void add_options(CLI::App& command, const Bench& one, bench::BenchOptions& options) {
-  command.add_option("--device", options.device, "auto, cpu or cuda:N")->capture_default_str();
+  complete_with(command.add_option("--device", options.device, "auto, cpu or cuda:N"), {"auto", "cpu", "cuda:0"})
+      ->capture_default_str();
   command.add_option("--lanes", options.lanes, "lanes, one core each; 0: cores less two")->capture_default_str();
   if (one.has_seconds) {
     command.add_option("--seconds", options.seconds, "length of each measurement")->capture_default_str();
@@ -268,10 +300,10 @@ void add_options(CLI::App& command, const Bench& one, bench::BenchOptions& optio
   command.add_flag_callback(
       "--no-goals", [&options] { options.goals = false; },
       "measure only: a goal that is missed is neither said nor exit status 1");
-  command.add_option("--csv", options.csv,
-                     one.csv_header == nullptr
-                         ? "write a sample for each second to this new file"
-                         : "append the rows to this file (order, figures: rows of their own kind)");
+  complete_with_files(command.add_option(
+      "--csv", options.csv,
+      one.csv_header == nullptr ? "write a sample for each second to this new file"
+                                : "append the rows to this file (order, figures: rows of their own kind)"));
 }
 
 // Everything that can be known before DPDK or the GPU is asked for anything.

@@ -8,10 +8,12 @@
 #include <algorithm>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "bench/commands.h"
 #include "cli/commands.h"
+#include "cli/completion.h"
 #include "cli/output_end.h"
 #include "cli/signals.h"
 
@@ -25,6 +27,9 @@ int main(int argc, char** argv) {
   sluice::cli::explain_mistakes(app);
   int status = 0;
   sluice::cli::add_benches(app, status);
+  if (argc > 2 && std::string_view(argv[1]) == "completion") {  // a shell's question, by way of sluice
+    return sluice::cli::print_completion(app, std::vector<std::string>(argv + 2, argv + argc));
+  }
   std::vector<std::string> backwards(argv + std::min(argc, 1), argv + argc);  // as CLI11 wants a vector of words
   std::reverse(backwards.begin(), backwards.end());
   backwards.emplace_back("bench");

@@ -2,6 +2,7 @@
 
 #include <cstdio>
 
+#include "cli/completion.h"
 #include "cli/signals.h"
 #include "control/listen.h"
 
@@ -13,10 +14,11 @@ std::shared_ptr<ApiPlace> add_api_options(CLI::App& command) {
   command.add_option("--api", place->address, "where the gateway's API listens by TCP ([api] listen)")
       ->type_name("ADDRESS:PORT")
       ->capture_default_str();
-  command
-      .add_option("--socket", place->socket,
-                  "the gateway's unix socket ([api] socket), for everything; without it reads go to --api, changes to "
-                  "the socket that the gateway there names")
+  complete_with_files(
+      command.add_option(
+          "--socket", place->socket,
+          "the gateway's unix socket ([api] socket), for everything; without it reads go to --api, changes to "
+          "the socket that the gateway there names"))
       ->type_name("PATH");
   return place;
 }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cli/commands.h"
+#include "cli/completion.h"
 
 namespace sluice::cli {
 namespace {
@@ -36,6 +37,12 @@ int run_benches(std::vector<std::string> words) {
 }
 
 }  // namespace
+
+int complete_line(const CLI::App& app, std::vector<std::string> words) {
+  if (words.size() < 2 || words.front() != "bench") return print_completion(app, words);
+  words.insert(words.begin(), "completion");
+  return run_benches(std::move(words));
+}
 
 void add_bench(CLI::App& app, int& status) {
   CLI::App* command = app.add_subcommand("bench", "Measure this machine and the gateway on it");

@@ -22,6 +22,7 @@
 #include "cli/calibrate/output_file.h"
 #include "cli/calibrate/replayed_gateway.h"
 #include "cli/commands.h"
+#include "cli/completion.h"
 #include "cli/signals.h"
 #include "control/config.h"
 #include "control/pipeline_maker.h"
@@ -269,8 +270,11 @@ int run(const CalibrateOptions& options) {
 void add_calibrate(CLI::App& app, int& status) {
   CLI::App* command = app.add_subcommand("calibrate", "Measure what a configuration's chain carries in time here");
   auto options = std::make_shared<CalibrateOptions>();
-  command->add_option("FILE", options->file, "the configuration (TOML)")->required()->type_name("");
-  command->add_option("--device", options->device, "auto, cpu or cuda:N; default: the configuration's");
+  complete_with_files(command->add_option("FILE", options->file, "the configuration (TOML)"), "toml")
+      ->required()
+      ->type_name("");
+  complete_with(command->add_option("--device", options->device, "auto, cpu or cuda:N; default: the configuration's"),
+                {"auto", "cpu", "cuda:0"});
   command->add_option("--seconds", options->seconds, "length of each measurement")
       ->check(CLI::Range(0.05, 60.0))
       ->capture_default_str();
@@ -287,10 +291,10 @@ void add_calibrate(CLI::App& app, int& status) {
       ->add_option("--packets", options->packets,
                    "frame sizes; the largest decides what is carried; default: the largest MTU's, half of it, 128")
       ->delimiter(',');
-  command->add_option("--out", options->out,
-                      "write the profile here, for [profile] file; a profile that is there is written over");
-  command->add_option("--csv", options->csv,
-                      "write a row for each measurement here; such a table that is there is written over");
+  complete_with_files(command->add_option(
+      "--out", options->out, "write the profile here, for [profile] file; a profile that is there is written over"));
+  complete_with_files(command->add_option(
+      "--csv", options->csv, "write a row for each measurement here; such a table that is there is written over"));
   command->footer(
       "The chain runs with its settings, lanes and batches; its ports are frames from memory, and of an element "
       "\"srtp\" "

@@ -16,6 +16,7 @@
 #include "base/units.h"
 #include "cli/api_option.h"
 #include "cli/commands.h"
+#include "cli/completion.h"
 #include "control/capture_request.h"
 #include "control/pcapng_blocks.h"
 
@@ -193,13 +194,14 @@ void add_capture(CLI::App& app, int& status) {
   CLI::App* command = app.add_subcommand("capture", "Show the frames of a running gateway, as pcapng");
   const auto api = add_api_options(*command);
   const auto options = std::make_shared<CaptureOptions>();
-  command
-      ->add_option("TARGET", options->request.target,
-                   "a port, any (of all ports), lane:N, or drops: frames that are dropped")
+  complete_with(command->add_option("TARGET", options->request.target,
+                                    "a port, any (of all ports), lane:N, or drops: frames that are dropped"),
+                {"any", "drops", "lane:0"})
       ->type_name("")
       ->required();
   command->add_option("FILTER", options->filter, "only these frames, as tcpdump has it: tcp port 80")->type_name("");
-  command->add_option("-w,--write", options->file, "file to write; -: standard output")->capture_default_str();
+  complete_with_files(command->add_option("-w,--write", options->file, "file to write; -: standard output"))
+      ->capture_default_str();
   command->add_option("-s,--snapshot", options->request.snapshot, "bytes of a frame that are kept")
       ->check(CLI::Range(14U, 262144U))
       ->capture_default_str();

@@ -7,6 +7,7 @@
 
 #include "base/units.h"
 #include "cli/commands.h"
+#include "cli/completion.h"
 #include "cli/signals.h"
 #include "cli/text.h"
 #include "control/busy_cores.h"
@@ -148,7 +149,9 @@ int check(const std::string& path) {
 void add_check(CLI::App& app, int& status) {
   CLI::App* command = app.add_subcommand("check", "Check a configuration file and do nothing else");
   auto path = std::make_shared<std::string>();
-  command->add_option("FILE", *path, "the configuration (TOML)")->required()->type_name("");
+  complete_with_files(command->add_option("FILE", *path, "the configuration (TOML)"), "toml")
+      ->required()
+      ->type_name("");
   command->footer(
       "Prints one line for each mistake: file, line, key, value and what is allowed.\n"
       "The files of routes and rules and the captures that it names are read too. Ports need not exist.\n"

@@ -1,6 +1,7 @@
 // For tests of the subcommands: what they print and the exit status, against an API over a real socket.
 #pragma once
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <spdlog/spdlog.h>
 #include <unistd.h>
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include "cli/commands.h"
+#include "cli/completion.h"
 #include "control/api.h"
 #include "control/sample_snapshot.h"
 
@@ -105,24 +107,33 @@ inline std::string file_text(const char* path) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-inline void expect_described(const CLI::App& app, const std::string& manual, const std::string& completion) {
+// `words`: those that lead to the command.
+inline void expect_described(const CLI::App& root, const CLI::App& app, std::vector<std::string> words,
+                             const std::string& manual) {
+  const auto offered = [&](const std::vector<std::string>& before, const std::string& typed) {
+    std::vector<std::string> line = before;
+    line.push_back(typed);
+    return complete(root, line).words;
+  };
   for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
     const std::regex word("\\b" + command->get_name() + "\\b");
     EXPECT_TRUE(std::regex_search(manual, word)) << command->get_name();
-    EXPECT_TRUE(std::regex_search(completion, word)) << command->get_name();
+    EXPECT_THAT(offered(words, ""), testing::Contains(command->get_name()));
+    std::vector<std::string> inside = words;
+    inside.push_back(command->get_name());
     for (const CLI::Option* option : command->get_options()) {
       if (option->get_lnames().empty()) continue;
       const std::string name = "--" + option->get_lnames()[0];
       EXPECT_NE(manual.find(std::regex_replace(name, std::regex("-"), "\\-")), std::string::npos) << name;
-      EXPECT_NE(completion.find(name), std::string::npos) << name;
+      EXPECT_THAT(offered(inside, "--"), testing::Contains(name)) << command->get_name();
     }
-    expect_described(*command, manual, completion);
+    expect_described(root, *command, inside, manual);
   }
 }
 
 // The manual and the completion know every command and option of the program.
 inline void expect_described(const CLI::App& app) {
-  expect_described(app, file_text("packaging/sluice.1"), file_text("packaging/sluice.bash-completion"));
+  expect_described(app, app, {}, file_text("packaging/sluice.1"));
 }
 
 class Commands : public testing::Test {

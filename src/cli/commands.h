@@ -3,6 +3,8 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
 
 namespace sluice::cli {
 
@@ -17,6 +19,8 @@ void require_file(const std::string& path);
 void add_run(CLI::App& app, int& status);
 // sluice bench NAME: becomes the program sluice-bench (src/bench/), which measures this machine and the gateway on it.
 void add_bench(CLI::App& app, int& status);
+// What can follow these words of a command line (completion.h); those of `bench` are asked of its program.
+int complete_line(const CLI::App& app, std::vector<std::string> words);
 // sluice calibrate FILE: measures what its chain carries in time on this machine and device.
 void add_calibrate(CLI::App& app, int& status);
 // sluice check FILE: reads the configuration and does nothing else.

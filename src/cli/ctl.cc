@@ -16,6 +16,7 @@
 #include "base/units.h"
 #include "cli/api_option.h"
 #include "cli/commands.h"
+#include "cli/completion.h"
 #include "cli/report.h"
 #include "control/loading.h"
 #include "control/snapshot_json.h"
@@ -136,7 +137,8 @@ void add_srtp(CLI::App& ctl, const std::shared_ptr<ApiPlace>& api, const std::sh
   const auto change = [&](const char* name, const char* text) {
     CLI::App* command = srtp->add_subcommand(name, text);
     const auto file = std::make_shared<std::string>();
-    command->add_option("FILE", *file, "the keys of a [[srtp.stream]] section; -: the standard input")
+    complete_with_files(
+        command->add_option("FILE", *file, "the keys of a [[srtp.stream]] section; -: the standard input"))
         ->type_name("")
         ->required();
     command->callback([=, &status] {
@@ -257,9 +259,11 @@ void add_sets(CLI::App& acl, const std::shared_ptr<ApiPlace>& api, const std::sh
         one->add_option("ENTRY", wanted->entries, "addresses, prefixes or ranges; of a set of ports: ports or ranges")
             ->type_name("");
     CLI::Option* const file =
-        one->add_option("-f,--file", wanted->file,
-                        "a file of entries, as [[acl.set]] file has them: one a line, or several with blanks or commas "
-                        "between, # or ; a comment; -: the standard input")
+        complete_with_files(
+            one->add_option(
+                "-f,--file", wanted->file,
+                "a file of entries, as [[acl.set]] file has them: one a line, or several with blanks or commas "
+                "between, # or ; a comment; -: the standard input"))
             ->type_name("FILE");
     one->footer("All entries are changed, or none: one that cannot be is named, with its line in the file.");
     one->callback([=, &status] {

@@ -6,7 +6,9 @@
 
 #include "base/settings.h"
 #include "cli/commands.h"
+#include "cli/completion.h"
 #include "control/config.h"
+#include "control/config_reference.h"
 #include "control/plugins.h"
 #include "engine/element.h"
 #include "engine/port_table.h"
@@ -14,12 +16,19 @@
 namespace sluice::cli {
 namespace {
 
-// Those that it asks an empty section for: a setting that only another one brings up is not among them.
-std::vector<std::string> settings_of(const engine::ElementType& type) {
+// Of a function that declares none: those that it asks an empty section for. One that only another brings up is not
+// among them.
+std::vector<std::string> asked_settings(const engine::ElementType& type) {
   Diagnostics unsaid;
   Settings section = Settings::empty("", unsaid);
   (void)type.make(section, engine::PortTable());
   return section.asked();
+}
+
+void print_settings(const std::string& of, const std::vector<std::string>& keys) {
+  std::string settings;
+  for (const std::string& key : keys) settings += (settings.empty() ? "" : ", ") + key;
+  std::printf("  settings%s: %s\n", of.c_str(), settings.empty() ? "none" : settings.c_str());
 }
 
 void print(const engine::ElementType& type) {
@@ -27,12 +36,16 @@ void print(const engine::ElementType& type) {
               type.text.data());
   std::printf("  from: %s\n", type.origin.empty() ? "built in" : type.origin.c_str());
   std::printf("  place: %s\n", type.ends_chain ? "last of the chain" : "in front of the last");
-  std::string settings;
-  for (const std::string& key : settings_of(type)) settings += (settings.empty() ? "" : ", ") + key;
-  std::printf("  settings: %s\n", settings.empty() ? "none" : settings.c_str());
+  if (!type.options) print_settings("", asked_settings(type));
+  const std::string own = "[" + std::string(type.name) + "]";
+  for (const OptionSection& section : type.options ? type.options() : std::vector<OptionSection>()) {
+    std::vector<std::string> keys;
+    for (const OptionFacts& option : section.options) keys.push_back(option.key);
+    print_settings(section.title == own ? "" : " of " + section.title, keys);
+  }
 }
 
-int list(const std::string& file, const std::vector<std::string>& plugins) {
+int list(const std::string& file, const std::vector<std::string>& plugins, bool as_reference) {
   std::string mistakes;
   if (!file.empty()) {
     const control::Config config = control::Config::from_file(file);
@@ -43,10 +56,14 @@ int list(const std::string& file, const std::vector<std::string>& plugins) {
       mistakes += (mistakes.empty() ? "" : "\n") + loaded.error().message;
     }
   }
-  std::vector<const engine::ElementType*> types;
-  for (const engine::ElementType& type : engine::element_types()) types.push_back(&type);
-  std::ranges::sort(types, {}, &engine::ElementType::name);
-  for (const engine::ElementType* type : types) print(*type);
+  if (as_reference) {
+    std::fputs(control::reference().c_str(), stdout);
+  } else {
+    std::vector<const engine::ElementType*> types;
+    for (const engine::ElementType& type : engine::element_types()) types.push_back(&type);
+    std::ranges::sort(types, {}, &engine::ElementType::name);
+    for (const engine::ElementType* type : types) print(*type);
+  }
   if (mistakes.empty()) return 0;
   std::fflush(stdout);
   std::fprintf(stderr, "%s\n", mistakes.c_str());
@@ -59,16 +76,21 @@ void add_functions(CLI::App& app, int& status) {
   CLI::App* command = app.add_subcommand("functions", "List the functions that a chain can have");
   auto file = std::make_shared<std::string>();
   auto plugins = std::make_shared<std::vector<std::string>>();
-  CLI::Option* const given = command->add_option("FILE", *file, "a configuration, whose [plugins] are loaded, too");
+  auto as_reference = std::make_shared<bool>(false);
+  CLI::Option* const given = complete_with_files(
+      command->add_option("FILE", *file, "a configuration, whose [plugins] are loaded, too"), "toml");
   given->type_name("");
-  command->add_option("--load", *plugins, "a plug-in besides; may be given several times")->type_name("PATH");
+  complete_with_files(command->add_option("--load", *plugins, "a plug-in besides; may be given several times"), "so")
+      ->type_name("PATH");
+  command->add_flag("--reference", *as_reference,
+                    "in place of the list every section and key of a configuration, as tables in Markdown");
   command->footer(
       "Of each function: its name and what it does, where it is from (built in, or a plug-in's path, name and\n"
-      "version), its place in a chain, and the keys of its section. Those that only another key brings up are not\n"
-      "shown: docs/configuration.md has them. Exit status: 0 ok, 2 a plug-in or the file is refused.");
-  command->callback([given, file, plugins, &status] {
+      "version), its place in a chain, and the keys of its sections. --reference has their values, defaults and\n"
+      "meaning. Exit status: 0 ok, 2 a plug-in or the file is refused.");
+  command->callback([given, file, plugins, as_reference, &status] {
     if (given->count() != 0) require_file(*file);
-    status = list(*file, *plugins);
+    status = list(*file, *plugins, *as_reference);
   });
 }
 

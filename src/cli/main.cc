@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
+#include <string_view>
 
 #include "cli/commands.h"
 #include "cli/output_end.h"
@@ -34,6 +35,9 @@ int main(int argc, char** argv) {
   sluice::cli::add_top(app, status);
   sluice::cli::add_ctl(app, status);
   sluice::cli::add_capture(app, status);
+  if (argc > 2 && std::string_view(argv[1]) == "completion") {  // a shell's question
+    return sluice::cli::complete_line(app, {argv + 2, argv + argc});
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "cli/commands.h"
+#include "cli/completion.h"
 #include "cli/rules_report.h"
 #include "match/rules/given_variables.h"
 #include "match/rules/rule_set.h"
@@ -45,7 +46,7 @@ int rules(const Arguments& arguments) {
 void add_rules(CLI::App& app, int& status) {
   CLI::App* command = app.add_subcommand("rules", "Say which detection rules load and, for those that do not, why");
   auto arguments = std::make_shared<Arguments>();
-  command->add_option("FILE", arguments->files, "rules of Snort 2 or Suricata, or a snort.conf")
+  complete_with_files(command->add_option("FILE", arguments->files, "rules of Snort 2 or Suricata, or a snort.conf"))
       ->required()
       ->type_name("");
   command->add_flag("--all", arguments->all, "read rules that are commented out, too");

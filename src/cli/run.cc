@@ -7,6 +7,7 @@
 #include "base/in_use.h"
 #include "base/text_output.h"
 #include "cli/commands.h"
+#include "cli/completion.h"
 #include "cli/report.h"
 #include "cli/signals.h"
 #include "control/config.h"
@@ -79,7 +80,9 @@ int run(const std::string& path) {
 void add_run(CLI::App& app, int& status) {
   CLI::App* command = app.add_subcommand("run", "Run the gateway that a configuration file describes");
   auto path = std::make_shared<std::string>();
-  command->add_option("FILE", *path, "the configuration (TOML)")->required()->type_name("");
+  complete_with_files(command->add_option("FILE", *path, "the configuration (TOML)"), "toml")
+      ->required()
+      ->type_name("");
   command->footer(
       "Ends with Ctrl-C (in-flight frames are sent first, then a summary is printed), or, when all ports replay\n"
       "captures, once those are forwarded. The summary is on standard output, or on standard error where alerts are\n"

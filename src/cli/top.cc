@@ -8,6 +8,7 @@
 #include "base/units.h"
 #include "cli/api_option.h"
 #include "cli/commands.h"
+#include "cli/completion.h"
 #include "cli/report.h"
 #include "cli/terminal.h"
 #include "cli/top_view.h"
@@ -98,7 +99,7 @@ void add_top(CLI::App& app, int& status) {
   const auto api = add_api_options(*command);
   const auto options = std::make_shared<TopOptions>();
   command->add_flag("--once", options->once, "print one report over one interval and end");
-  command->add_option("--interval", options->interval, "time between reports")
+  complete_with(command->add_option("--interval", options->interval, "time between reports"), {"500ms", "1s", "5s"})
       ->type_name("DURATION")
       ->capture_default_str();
   command->footer(

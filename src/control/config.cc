@@ -106,6 +106,11 @@ Settings Config::section(std::string_view name) {
   return root_.section(name);
 }
 
+std::string Config::in_force(std::string_view name) const {
+  Settings root = root_;
+  return root.section(name).in_force();
+}
+
 void Config::use_profile(engine::Profile taken) {
   control::use_profile(std::move(taken), engine, profile);
   check_timing(root_.section("engine"), engine);
@@ -113,8 +118,8 @@ void Config::use_profile(engine::Profile taken) {
 
 const std::vector<Option<ApiOptions>>& api_settings() {
   static const std::vector<Option<ApiOptions>> all = {
-      option::text("listen", &ApiOptions::listen,
-                   "`ADDRESS:PORT`, loopback only, for reads; port 0: any free one; `\"\"`: not by TCP"),
+      option::text("listen", &ApiOptions::listen, "loopback only, for reads; port 0: any free one; `\"\"`: not by TCP")
+          .takes("`ADDRESS:PORT`"),
       option::flag("allow_remote", &ApiOptions::allow_remote,
                    "let `listen` be any address. Whoever reaches it reads all that the gateway tells: put something in "
                    "front of it"),
@@ -125,10 +130,12 @@ const std::vector<Option<ApiOptions>>& api_settings() {
           "path of the unix socket for [reads and changes](api.md), mode 0660; its folder is made if it is not there. "
           "`\"auto\"`: `/run/sluice/PORT-NAMESPACE.sock`, with the port of `listen` and the network namespace, or "
           "`$XDG_RUNTIME_DIR/sluice/...` for a user who may not write there; none where `listen` is `\"\"`. A start "
-          "removes those of this pattern in `/run/sluice` that killed gateways left. `\"\"`: none"),
+          "removes those of this pattern in `/run/sluice` that killed gateways left. `\"\"`: none")
+          .takes("`\"auto\"`, or path"),
       option::text("group", &ApiOptions::group,
                    "a group, by name or number, that may open the socket besides root: its members can stop the "
-                   "gateway. `\"\"`: none. Needs CAP_CHOWN, or a gateway that is in the group")};
+                   "gateway. `\"\"`: none. Needs CAP_CHOWN, or a gateway that is in the group")
+          .takes("name or number of a group")};
   return all;
 }
 
@@ -140,12 +147,13 @@ const std::vector<Option<LogOptions>>& log_settings() {
   };
   static const std::vector<Option<LogOptions>> all = {
       option::word("level", &LogOptions::level, words({"trace", "debug", "info", "warn", "error", "off"}),
-                   "`\"trace\"`, `\"debug\"`, `\"info\"`, `\"warn\"`, `\"error\"`, `\"off\"`"),
+                   "the least that is said"),
       option::text("file", &LogOptions::file,
                    "appended to, in a folder that exists, and [nothing else](inspect.md#files); `\"\"`: standard "
                    "error. DPDK's own lines are in it too, as `DPDK: ...`. After it was renamed, SIGHUP, `sluice ctl "
                    "reload` or `sluice ctl reopen` begin a new one; one that was deleted is made again. Lines that a "
-                   "full disk does not take are lost, counted and told in the file later"),
+                   "full disk does not take are lost, counted and told in the file later")
+          .takes("path"),
       option::word("format", &LogOptions::format, words({"text", "json"}),
                    "`\"json\"`: one object a line with `time`, `level`, `message`")};
   return all;

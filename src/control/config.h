@@ -66,6 +66,8 @@ class Config {
   void use_profile(engine::Profile profile);
   // A function's section, empty when absent. Lives as long as this Config.
   Settings section(std::string_view name);
+  // What the section's reader has made of it, as JSON (Settings::in_force()).
+  std::string in_force(std::string_view name) const;
   // The [[port]] sections, in order.
   std::vector<Settings> ports();
   const std::string& file() const { return file_; }

@@ -72,16 +72,19 @@ std::vector<int> read_cores(Settings& section, std::string_view key, std::string
 
 Option<engine::Options> cores_option(const std::string& key, std::vector<int> engine::Options::*member,
                                      const std::string& none, std::string text) {
-  return {key, std::move(text),
+  return {key,
+          std::move(text),
           [=](Settings& section, engine::Options& to) { to.*member = read_cores(section, key, none); },
           [=](const engine::Options& of) {
             const std::vector<int>& cores = of.*member;
             return cores.empty() ? option::literal(none) : fmt::format("[{}]", fmt::join(cores, ", "));
-          }};
+          },
+          false,
+          fmt::format("`\"{}\"`, or list of 0 to {}", none, highest_core)};
 }
 
-option::Range range_of(engine::Range range) {
-  return {range.least, range.most};
+option::Range range_of(engine::Range range, const char* unit) {
+  return {range.least, range.most, unit};
 }
 
 // What is wrong with the function at place `at`; empty: nothing.
@@ -193,20 +196,22 @@ const std::vector<Option<engine::Options>>& engine_settings() {
   using namespace engine;  // NOLINT(google-build-using-namespace): each line names several of its words
   static const std::vector<Option<Options>> all = {
       Option<Options>{"device",
-                      "what executes batches: `\"cpu\"`, `\"cuda:N\"` (N from 0 to 15), several of these "
-                      "(`[\"cuda:0\", \"cuda:1\"]`: lanes are dealt to them in turn), or `\"auto\"`: the first GPU, "
-                      "else the CPU, with one line in the log",
-                      read_device, [](const Options& of) { return shown_device(of.device); }},
+                      "what executes batches; lanes are dealt to several in turn. `\"auto\"`: the first GPU, else the "
+                      "CPU, with one line in the log",
+                      read_device, [](const Options& of) { return shown_device(of.device); }}
+          .takes(
+              "`\"auto\"`, `\"cpu\"`, `\"cuda:N\"` with N from 0 to 15, or a list such as `[\"cuda:0\", \"cuda:1\"]`"),
       option::duration("deadline", &Options::deadline, "",
-                       "from receive to transmit, for every frame; at most `\"10s\"`. Frames that miss it are counted. "
-                       "A configuration whose bound exceeds it is refused (docs/engine.md: Time); on the CPU that "
-                       "bound is an estimate"),
+                       "from receive to transmit, for every frame. Frames that miss it are counted. A configuration "
+                       "whose bound exceeds it is refused ([time](engine.md#time)); on the CPU that bound is an "
+                       "estimate")
+          .takes("time up to `" + option::literal(duration_text(longest_deadline)) + "`"),
       option::duration("cycle", &Options::cycle, "auto",
                        "the scheduling period I: at each time point every open batch is handed on. `\"auto\"`: the "
                        "longest that the deadline allows, a tenth of it kept in reserve. Not used on the CPU alone, "
                        "where each lane computes at once"),
-      option::number("overlap", &Options::overlap, range_of(overlap_range),
-                     "how many cycles a batch may spend on the device, 1 to 8. The bound is (2 + overlap)·I + µ, and "
+      option::number("overlap", &Options::overlap, range_of(overlap_range, "cycles"),
+                     "cycles that a batch may spend on the device. The bound is (2 + overlap)·I + µ, and "
                      "the sleep of a lane where lanes sleep"),
       Option<Options>{"stagger",
                       "`true`: the lanes' time points are spread over the cycle, so that the GPU gets their batches "
@@ -218,15 +223,16 @@ const std::vector<Option<engine::Options>>& engine_settings() {
                         return std::string(of.stagger == Stagger::automatic ? "\"auto\""
                                            : of.stagger == Stagger::on      ? "true"
                                                                             : "false");
-                      }},
-      option::number("batch", &Options::batch, range_of(batch_range), "frames of a batch, 64 to 65536"),
-      option::number("batches", &Options::batches, range_of(batches_range), "batches of a lane, 2 to 32"),
-      option::number("streams", &Options::streams, range_of(streams_range), "CUDA streams, 1 to 32"),
-      option::word<Options, Poll>(
+                      }}
+          .takes("`\"auto\"`, `true`, `false`"),
+      option::number("batch", &Options::batch, range_of(batch_range, "frames"), "frames of a batch at most"),
+      option::number("batches", &Options::batches, range_of(batches_range, "batches"), "batches of a lane"),
+      option::number("streams", &Options::streams, range_of(streams_range, "streams"), "CUDA streams"),
+      option::word(
           "poll", &Options::poll, {{"auto", Poll::automatic}, {"busy", Poll::busy}, {"adaptive", Poll::adaptive}},
           "`\"busy\"`: lanes never sleep; `\"adaptive\"`: they sleep when idle, up to a quarter of the deadline where "
           "the port cannot wake them, which is part of the bound; `\"auto\"`: adaptive on four cores or fewer"),
-      option::word<Options, Admit>(
+      option::word(
           "admission", &Options::admission,
           {{"auto", Admit::automatic}, {"deadline", Admit::in_time}, {"all", Admit::all}},
           "`\"deadline\"`: a frame that has waited so long that it could not leave before its deadline is refused when "
@@ -235,7 +241,7 @@ const std::vector<Option<engine::Options>>& engine_settings() {
           "all but `net_af_packet` and the memory replay port, have nothing to refuse. Only lanes which share a queue "
           "know how long a frame has waited for its lane behind it; else a lane that is too slow shows in the port's "
           "`missed`"),
-      option::word<Options, Scheduling>(
+      option::word(
           "scheduling", &Options::scheduling, {{"normal", Scheduling::normal}, {"realtime", Scheduling::realtime}},
           "`\"realtime\"`: lanes and the worker run above every ordinary thread (SCHED_FIFO); for cores that nothing "
           "else needs. Busy polling then wants `sysctl kernel.sched_rt_runtime_us=-1`"),
@@ -248,26 +254,25 @@ const std::vector<Option<engine::Options>>& engine_settings() {
                    "conversations and streams are one thread's"),
       option::number("worker_core", &Options::worker_core, {-1, highest_core},
                      "core of the device's worker; -1: chosen, on the NUMA node of the GPU"),
-      option::word<Options, bool>(
+      option::word(
           "busy_cores", &Options::allow_busy_cores, {{"refuse", false}, {"allow", true}},
           "whether a core named above on which other programs take more than half of the time at the start is refused, "
           "or `\"allow\"`ed: its threads then wait for theirs, and frames miss deadlines"),
-      option::word<Options, Mode>(
+      option::word(
           "mode", &Options::mode,
           {{"full", Mode::full}, {"zero-load", Mode::zero_load}, {"collector-only", Mode::collector_only}},
           "for measuring: `\"zero-load\"` does everything but the device's work, `\"collector-only\"` receives, "
           "collects and frees"),
-      option::number_or("cpu_below", &Options::cpu_below, {0, 1'000'000'000}, "auto", -1,
+      option::number_or("cpu_below", &Options::cpu_below, {0, 1'000'000'000, "frames"}, "auto", -1,
                         "with fewer frames per cycle than this a lane computes on its own core, whatever the device; "
                         "0: never; `\"auto\"`: 256, as long as they take less than half of the core's time"),
       Option<Options>{"chain",
-                      "the functions that are applied, in this order. The last one forwards: `route`, `bridge`, or, "
-                      "for measuring, `echo` or `touch`; those before it look at frames and may drop or mark them, "
-                      "`acl`, `inspect`, copy them, `mirror`, or change what they carry, `srtp`. Each sees what those "
-                      "before it have made of a frame: `inspect` before `srtp` reads media in clear, which is "
-                      "protected then. Behind `inspect` there may be `passive` instead, which forwards nothing",
+                      "the functions that are applied, in this order. The last one forwards; those before it look at "
+                      "frames, and may drop, mark, copy or change them. Each sees what those before it have made of a "
+                      "frame",
                       [](Settings& section, Options& to) { to.chain = read_chain(section, to.chain); },
-                      [](const Options& of) { return option::list_literal(of.chain); }}};
+                      [](const Options& of) { return option::list_literal(of.chain); }}
+          .takes("list of [functions](#functions)")};
   return all;
 }
 
@@ -275,14 +280,15 @@ const std::vector<Option<port::MemoryOptions>>& memory_settings() {
   using port::Hugepages;
   using port::MemoryOptions;
   static const std::vector<Option<MemoryOptions>> all = {
-      option::word<MemoryOptions, Hugepages>(
+      option::word(
           "hugepages", &MemoryOptions::hugepages,
           {{"auto", Hugepages::automatic}, {"off", Hugepages::off}, {"require", Hugepages::require}},
           "`\"auto\"`: when enough are free; `\"require\"`: refuse to start without; `\"off\"`: ordinary pages"),
-      option::bytes("size", &MemoryOptions::size, "all that DPDK may take: frames and tables. `\"64M\"` to `\"1T\"`"),
-      option::number("frames", &MemoryOptions::frames, {512, 1 << 22},
+      option::bytes("size", &MemoryOptions::size, "all that DPDK may take: frames and tables")
+          .takes(option::Sizes{least_memory, most_memory}.text()),
+      option::number("frames", &MemoryOptions::frames, {512, 1 << 22, "buffers"},
                      "frame buffers of each port queue, for each lane that shares it; at least twice its descriptors"),
-      option::number("frame_bytes", &MemoryOptions::frame_bytes, {256, 16384},
+      option::number("frame_bytes", &MemoryOptions::frame_bytes, {256, 16384, "bytes"},
                      "room for one frame; at least the largest MTU and 22")};
   return all;
 }

@@ -33,10 +33,10 @@ std::string config_json(const Config& config) {
       {"log", section_json(log_settings(), config.log)},
   };
   if (!config.profile.file.empty()) {
-    all["profile"] = {{"file", config.profile.file},
-                      {"others", config.profile.refuses_others ? "refuse" : "warn"},
-                      {"streams", config.profile.admits ? "admit" : "all"},
-                      {"bursts", config.profile.counts_bursts ? "admit" : "report"}};
+    all["profile"] = section_json(profile_settings(), config.profile);
+  }
+  for (const std::string& name : config.engine.chain) {
+    if (const std::string section = config.in_force(name); !section.empty()) all[name] = ordered_json::parse(section);
   }
   return all.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
 }

@@ -164,34 +164,43 @@ const port::PortOptions* same(const std::vector<port::PortOptions>& ports, std::
 const std::vector<Option<port::PortOptions>>& port_settings() {
   using port::PortOptions;
   static const std::vector<Option<PortOptions>> all = {
-      {"name", "unique, 1 to 15 of `a-z`, `0-9`, `_`, `-`", read_name,
-       [](const PortOptions& of) { return option::literal(of.name); }},
-      {"device",
-       "a PCI address (`\"0000:3b:00.0\"`), a DPDK virtual device with its arguments, or `\"replay,...\"`: see below",
-       read_device, [](const PortOptions& of) { return option::literal(of.device); }},
-      option::number("queues", &PortOptions::queues, {1, 64}, "receive queues. 1 to 64"),
-      {"lanes",
-       "lanes that share the queues' frames by a symmetric flow hash; more than `queues` where a driver has only one "
-       "queue. Each queue has the `frames` of `[memory]` once for each lane that shares it",
-       read_lanes, [](const PortOptions& of) { return std::to_string(of.lane_count()); }},
-      option::number("mtu", &PortOptions::mtu, {68, 9600},
-                     "largest IP packet, 68 to 9600; of a tunnel's port by default that of the other ports less the "
+      Option<PortOptions>{"name", "unique", read_name, [](const PortOptions& of) { return option::literal(of.name); }}
+          .takes("1 to 15 of `a-z`, `0-9`, `_`, `-`")
+          .by_default(option::required),
+      Option<PortOptions>{"device", "what is under the port: [devices](#devices)", read_device,
+                          [](const PortOptions& of) { return option::literal(of.device); }}
+          .takes("a PCI address (`\"0000:3b:00.0\"`), a DPDK virtual device with its arguments, or `\"replay,...\"`")
+          .by_default(option::required),
+      option::number("queues", &PortOptions::queues, {1, 64, "queues"}, "receive queues"),
+      Option<PortOptions>{"lanes",
+                          "lanes that share the queues' frames by a symmetric flow hash; more than `queues` where a "
+                          "driver has only one "
+                          "queue. Each queue has the `frames` of `[memory]` once for each lane that shares it",
+                          read_lanes, [](const PortOptions& of) { return std::to_string(of.lane_count()); }}
+          .takes("`queues` to 64")
+          .by_default("`queues`"),
+      option::number("mtu", &PortOptions::mtu, {68, 9600, "bytes"},
+                     "largest IP packet; of a tunnel's port by default that of the other ports less the "
                      "outer headers"),
-      {"twin", "TAP interface that carries what is not fast-path to and from the host's kernel; `\"\"`: none",
-       read_twin_name, [](const PortOptions& of) { return option::literal(of.twin); }},
-      {"address",
-       "addresses that the twin gets at the start and [by a reload](production.md#addresses-on-twins), such as "
-       "`[\"10.1.0.1/24\", \"2001:db8:1::1/64\"]`. `check` and the log warn of one subnet on two ports",
-       read_addresses, shown_addresses, true},
+      Option<PortOptions>{
+          "twin", "TAP interface that carries what is not fast-path to and from the host's kernel; `\"\"`: none",
+          read_twin_name, [](const PortOptions& of) { return option::literal(of.twin); }}
+          .takes("name of an interface"),
+      Option<PortOptions>{
+          "address",
+          "addresses that the twin gets at the start and [by a reload](production.md#addresses-on-twins), such as "
+          "`[\"10.1.0.1/24\", \"2001:db8:1::1/64\"]`. `check` and the log warn of one subnet on two ports",
+          read_addresses, shown_addresses, true}
+          .takes("list of addresses, each with its prefix's length"),
       option::flag(
           "persistent", &PortOptions::persistent,
           "the twin stays when Sluice ends, with what is on it, and without a carrier; the next start takes it again"),
       option::flag("unnumbered", &PortOptions::unnumbered,
                    "a router's twin is to have no address: that is then no [ailment](monitoring.md#what-is-looked-at)"),
-      option::text(
-          "peer", &PortOptions::peer,
-          "port that `bridge`, `echo` and `touch` send to; by default the other of two ports, else the port itself"),
-      option::number("descriptors", &PortOptions::descriptors, {64, 32768}, "per queue and direction, 64 to 32768"),
+      option::text("peer", &PortOptions::peer, "port that `bridge`, `echo` and `touch` send to")
+          .takes("name of a `[[port]]`")
+          .by_default("the other of two ports, else the port itself"),
+      option::number("descriptors", &PortOptions::descriptors, {64, 32768}, "per queue and direction"),
       option::flag("promiscuous", &PortOptions::promiscuous, "receive frames for any MAC address")};
   return all;
 }

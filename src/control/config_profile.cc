@@ -21,12 +21,32 @@ void use_profile(engine::Profile profile, engine::Options& engine, ProfileOption
   options.profile = std::move(profile);
 }
 
+const std::vector<Option<ProfileOptions>>& profile_settings() {
+  static const std::vector<Option<ProfileOptions>> all = {
+      option::text(
+          "file", &ProfileOptions::file,
+          "what `sluice calibrate FILE --out PROFILE` has written; a relative name is as seen from where Sluice "
+          "is started. On a CPU core the measured time of an inline batch takes the place of the bound's 50 µs, "
+          "on a GPU the measured time of collecting that of µ's [estimate](real-time.md)")
+          .takes("path")
+          .by_default(option::required),
+      option::word("others", &ProfileOptions::refuses_others, {{"refuse", true}, {"warn", false}},
+                   "a profile of another machine, device, chain, SRTP suite, number of lanes, overlap or `stagger`; "
+                   "`\"warn\"`: in the log. `sluice check` does not compare the machine"),
+      option::word(
+          "streams", &ProfileOptions::admits, {{"admit", true}, {"all", false}},
+          "streams beyond what was measured are refused; each then needs a `rate`. `\"all\"`: they are counted "
+          "only"),
+      option::word("bursts", &ProfileOptions::counts_bursts, {{"report", false}, {"admit", true}},
+                   "what streams may bring at once, by `burst` and `burst_time`, is said where a cycle has no room for "
+                   "it. `\"admit\"`: streams whose bursts do not [fit into a cycle](real-time.md#which-streams-fit) "
+                   "beside all rates are refused; on the CPU, which has no cycle, that is an error")};
+  return all;
+}
+
 void read_profile(Settings root, bool reads_file, engine::Options& engine, ProfileOptions& options) {
   Settings section = root.section("profile");
-  options.file = section.text("file", options.file);
-  options.refuses_others = section.choice("others", "refuse", {"refuse", "warn"}) == "refuse";
-  options.admits = section.choice("streams", "admit", {"admit", "all"}) == "admit";
-  options.counts_bursts = section.choice("bursts", "report", {"report", "admit"}) == "admit";
+  option::read(profile_settings(), section, options);
   section.finish();
   if (options.file.empty()) {
     if (root.has("profile")) section.error("file", "is missing: name what sluice calibrate has written with --out");

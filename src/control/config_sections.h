@@ -22,6 +22,7 @@ const std::vector<Option<port::MemoryOptions>>& memory_settings();
 const std::vector<Option<port::PortOptions>>& port_settings();
 const std::vector<Option<ApiOptions>>& api_settings();
 const std::vector<Option<LogOptions>>& log_settings();
+const std::vector<Option<ProfileOptions>>& profile_settings();
 void read_engine(Settings root, engine::Options& options);
 // µ of a chain that was not measured (engine/bound.h): three rounds of 64 frames of what its elements take for one
 // (engine/element.h, classify_time).

@@ -437,5 +437,26 @@ TEST(ConfigJson, IsAConfigurationThatReadsAsTheSame) {
   EXPECT_EQ(json["api"]["listen"], "127.0.0.1:9230");
 }
 
+TEST(ConfigJson, HasWhatAFunctionReadsOnceItIsMade) {
+  Config config = Config::from_text(
+      "[engine]\nchain = [\"mirror\", \"echo\"]\n[echo]\nkey = 7\n[[mirror.session]]\n"
+      "name = \"m\"\nto = \"b\"\n[[port]]\nname = \"a\"\ndevice = \"net_null0\"\n"
+      "[[port]]\nname = \"b\"\ndevice = \"net_null1\"\n",
+      "r.toml");
+  EXPECT_FALSE(nlohmann::json::parse(config_json(config)).contains("echo"));
+  ASSERT_TRUE(make_checked_pipeline(config, described_ports(config.engine))) << config.mistakes();
+  const auto json = nlohmann::json::parse(config_json(config));
+  EXPECT_EQ(json["echo"].dump(), R"({"key":7,"path":"auto","piece":"8M"})");
+  EXPECT_EQ(json["mirror"]["session"][0].dump(), R"({"direction":"both","from":["a"],"length":0,"name":"m","to":"b"})");
+}
+
+// There are keys in it.
+TEST(ConfigJson, HasNothingOfASectionThatHidesItsValues) {
+  Config config =
+      Config::from_text("[engine]\nchain = [\"srtp\", \"bridge\"]\n[srtp]\nmax_keys = 5\n" + good_port, "r.toml");
+  ASSERT_TRUE(make_checked_pipeline(config, described_ports(config.engine))) << config.mistakes();
+  EXPECT_FALSE(nlohmann::json::parse(config_json(config)).contains("srtp"));
+}
+
 }  // namespace
 }  // namespace sluice::control

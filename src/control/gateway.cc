@@ -142,6 +142,7 @@ Expected<void> Gateway::open_engine(engine::Pipeline& checked) {
     return tl::unexpected(engine.error());
   }
   engine_ = std::move(*engine);
+  set_in_force(config_);
   for (const std::string& note : engine_->notes()) {
     spdlog::info("{}", note);
   }

@@ -104,6 +104,7 @@ class Gateway : public StatsSource {
   std::string status_text();
   void tick(std::chrono::steady_clock::time_point now);
   Expected<void> resolve_gateways();
+  void set_in_force(const Config& config);
 
   Config& config_;
   std::chrono::steady_clock::time_point started_;
@@ -129,6 +130,8 @@ class Gateway : public StatsSource {
   std::atomic<bool> ready_{false};  // has been told
   std::string told_;                // the last status; the control thread's
   std::mutex reload_mutex_;
+  std::mutex in_force_mutex_;
+  std::string in_force_;  // config_json(), by in_force_mutex_
   std::thread reloader_;  // of the last SIGHUP
   std::atomic<std::uint64_t> reloads_done_{0}, reloads_refused_{0};
   std::atomic<unsigned> reloads_asked_{0};  // by SIGHUPs that no reload has answered yet

@@ -8,6 +8,7 @@
 #include <system_error>
 
 #include "base/appended_file.h"
+#include "control/config_json.h"
 #include "control/gateway.h"
 #include "control/gateway_snapshot.h"
 #include "control/pipeline_maker.h"
@@ -121,6 +122,7 @@ Expected<std::string> Gateway::reload_now() {
   holds = true;
   static_streams_ = std::move(after);
   ports_ = fresh.engine.ports;
+  set_in_force(fresh);
   if (admission_) {
     if (const std::string note = admission_->burst_note(); !note.empty()) spdlog::warn("reload: {}", note);
   }
@@ -128,6 +130,12 @@ Expected<std::string> Gateway::reload_now() {
   if (!addresses->empty()) *changed += "; " + *addresses;
   spdlog::info("reload: {}", *changed);
   return changed;
+}
+
+void Gateway::set_in_force(const Config& config) {
+  std::string json = config_json(config);
+  const std::lock_guard lock(in_force_mutex_);
+  in_force_ = std::move(json);
 }
 
 }  // namespace sluice::control

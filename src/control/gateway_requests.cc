@@ -3,7 +3,6 @@
 
 #include <utility>
 
-#include "control/config_json.h"
 #include "control/gateway.h"
 #include "control/gateway_snapshot.h"
 #include "engine/counted_rules.h"
@@ -101,7 +100,8 @@ Expected<std::unique_ptr<CaptureStream>> Gateway::capture(const CaptureRequest& 
 }
 
 std::string Gateway::config() {
-  return config_json(config_);
+  const std::lock_guard lock(in_force_mutex_);
+  return in_force_;
 }
 
 std::vector<FunctionRow> Gateway::functions() {

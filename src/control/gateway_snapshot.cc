@@ -382,14 +382,11 @@ std::string needs_restart(const Config& running, const Config& wanted) {
   compare_engine(running.engine, wanted.engine, differences);
   compare_settings("[memory]", memory_settings(), running.engine.memory, wanted.engine.memory, differences);
   compare_ports(running.engine.ports, wanted.engine.ports, differences);
-  differences.compare("[profile] file", running.profile.file, wanted.profile.file);
+  compare_settings("[profile]", profile_settings(), running.profile, wanted.profile, differences);
   const auto text_of = [](const ProfileOptions& of) { return of.profile ? of.profile->text() : std::string(); };
   if (running.profile.file == wanted.profile.file && text_of(running.profile) != text_of(wanted.profile)) {
     differences.add("[profile] file: what " + wanted.profile.file + " says cannot change");
   }
-  differences.compare("[profile] others", running.profile.refuses_others, wanted.profile.refuses_others);
-  differences.compare("[profile] streams", running.profile.admits, wanted.profile.admits);
-  differences.compare("[profile] bursts", running.profile.counts_bursts, wanted.profile.counts_bursts);
   compare_deadlines(running.rtsp_deadlines, wanted.rtsp_deadlines, differences);
   compare_settings("[api]", api_settings(), running.api, wanted.api, differences);
   compare_settings("[log]", log_settings(), running.log, wanted.log, differences);

@@ -127,7 +127,9 @@ const std::vector<Option<PluginOptions>>& plugin_settings() {
       "this order before `chain` is read. One that was built for another version, lacks the symbol `sluice_plugin`, or "
       "brings a name that is there already is refused",
       [](Settings& section, PluginOptions& to) { to.load = section.texts("load", to.load); },
-      [](const PluginOptions& of) { return option::list_literal(of.load); }}};
+      [](const PluginOptions& of) {
+        return option::list_literal(of.load);
+      }}.takes("list of paths")};
   return all;
 }
 

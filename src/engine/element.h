@@ -41,6 +41,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/option_facts.h"
 #include "base/settings.h"
 #include "engine/batch.h"
 #include "packet/reason.h"
@@ -167,6 +168,8 @@ struct ElementType {
   // Reads its own TOML section (absent: an empty one), reports problems to it, returns the element, not prepared yet.
   // Cheap: `sluice check` calls it too, without DPDK and with ports that are only described.
   std::function<Expected<std::unique_ptr<Element>>(Settings& settings, const PortTable& ports)> make;
+  // All that make reads, its own section first (base/option.h, section()): for the reference and `sluice functions`.
+  std::function<std::vector<OptionSection>()> options = {};
   // It decides what becomes of every frame, and so ends a chain.
   bool ends_chain = false;
   // Both directions of a conversation, which come in by different ports, are to be one thread's (placement.h, paired).

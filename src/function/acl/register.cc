@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "base/option.h"
 #include "engine/element.h"
 #include "engine/port_table.h"
 #include "function/acl/acl.h"
@@ -71,20 +72,45 @@ ActionLimits limits_of(const engine::PortTable& ports) {
   return limits;
 }
 
+struct Reading {
+  Acl::AclOptions options;
+  std::string file = {};  // of rules
+};
+
+const std::vector<Option<Reading>>& settings_of_acl() {
+  static const std::vector<Option<Reading>> all = option::all_reloadable<Reading>(
+      {option::word<Reading>(
+           "default", [](auto& all) -> auto& { return all.options.deny_others; }, {{"permit", false}, {"deny", true}},
+           "what becomes of IPv4 and IPv6 frames that no rule matches. What is not IP, such as ARP, always goes on"),
+       option::text<Reading>(
+           "eve", [](auto& all) -> auto& { return all.options.log.eve; },
+           "a file of EVE JSON lines for rules with `log`, which is [no file that is something "
+           "else](inspect.md#files); `\"-\"`: standard output; `\"\"`: they go to the program's log")
+           .takes("path"),
+       option::number<Reading>(
+           "log_per_second", [](auto& all) -> auto& { return all.options.log.per_second; },
+           {1, 100'000, "lines a second"},
+           "lines of each rule with `log`, over all lanes; as many at once after a pause. What is beyond is counted"),
+       option::text("rules", &Reading::file,
+                    "a file of more rules: `[[acl.rule]]` and nothing else when its name ends in `.toml`, otherwise "
+                    "ClassBench filters, which all permit. Of rules with one priority those of the configuration come "
+                    "before those of the file")
+           .takes("path")});
+  return all;
+}
+
 Expected<std::unique_ptr<engine::Element>> make_acl(Settings& settings, const engine::PortTable& ports) {
   const ActionLimits limits = limits_of(ports);
-  Acl::AclOptions options;
-  options.deny_others = settings.choice("default", "permit", {"permit", "deny"}) == "deny";
-  options.log.eve = settings.text("eve", "");
-  options.log.per_second = static_cast<std::uint32_t>(settings.integer("log_per_second", 10, 1, 100'000));
+  Reading reading;
+  option::read(settings_of_acl(), settings, reading);
+  Acl::AclOptions& options = reading.options;
   options.log.ports = limits.ports;
   RuleBook book;
   lookup::acl::read_rules(settings, limits, book);
-  const std::string path = settings.text("rules", "");
-  if (!path.empty()) {
+  if (!reading.file.empty()) {
     // Among rules of one priority those of the configuration come first.
-    std::vector<AclRule> more = rules_of_file(settings, path, limits, book);
-    options.notes = notes_of(more, path);
+    std::vector<AclRule> more = rules_of_file(settings, reading.file, limits, book);
+    options.notes = notes_of(more, reading.file);
     book.rules.insert(book.rules.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
   }
   add_notes_of(book.sets, options.notes);
@@ -99,10 +125,18 @@ Expected<std::unique_ptr<engine::Element>> make_acl(Settings& settings, const en
   return std::make_unique<Acl>(std::move(options));
 }
 
+std::vector<OptionSection> acl_sections() {
+  return {option::section("[acl]", settings_of_acl(),
+                          "A packet filter without state, [not a firewall yet](acl.md#stateless): the first rule that "
+                          "matches a frame decides. What rules see of a frame: [acl.md](acl.md)."),
+          lookup::acl::rule_section("[[acl.rule]]"), lookup::acl::set_section("[[acl.set]]")};
+}
+
 const bool registered = engine::register_element(
     {.name = "acl",
      .text = "permits, denies, rejects, marks or polices IPv4 and IPv6 frames by a list of rules",
-     .make = make_acl});
+     .make = make_acl,
+     .options = acl_sections});
 
 }  // namespace
 }  // namespace sluice::function

@@ -9,6 +9,10 @@ const bool registered = engine::register_element(
      .make = [](Settings&, const engine::PortTable& ports) -> Expected<std::unique_ptr<engine::Element>> {
        return std::make_unique<Bridge>(peers_of(ports));
      },
+     .options =
+         [] {
+           return std::vector{OptionSection{"[bridge]", "No keys."}};
+         },
      .ends_chain = true});
 
 }  // namespace

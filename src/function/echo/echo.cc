@@ -1,26 +1,41 @@
 #include "function/echo/echo.h"
 
+#include "base/option.h"
 #include "device/byte_sum.h"
 
 namespace sluice::function {
 namespace {
 
-EchoPath path_of(const std::string& name) {
-  if (name == "copy") return EchoPath::copy;
-  if (name == "direct") return EchoPath::direct;
-  if (name == "direct-down") return EchoPath::direct_down;
-  return EchoPath::automatic;
+struct EchoOptions {
+  std::uint8_t key = 0;
+  EchoPath path = EchoPath::automatic;
+  std::uint64_t piece_bytes = 8 << 20;
+};
+
+const std::vector<Option<EchoOptions>>& settings() {
+  static const std::vector<Option<EchoOptions>> all = {
+      option::number("key", &EchoOptions::key, {0, 255}, "each byte behind the first 12 is XORed with it"),
+      option::word("path", &EchoOptions::path,
+                   {{"auto", EchoPath::automatic},
+                    {"copy", EchoPath::copy},
+                    {"direct", EchoPath::direct},
+                    {"direct-down", EchoPath::direct_down}},
+                   "how bytes travel on a GPU"),
+      option::bytes("piece", &EchoOptions::piece_bytes,
+                    "a large batch is copied in pieces of about so many bytes, so that one piece comes down while the "
+                    "next goes up")};
+  return all;
 }
 
 const bool registered = engine::register_element(
     {.name = "echo",
      .text = "measuring: every byte goes to the device and comes back into the frame",
-     .make = [](Settings& settings, const engine::PortTable& ports) -> Expected<std::unique_ptr<engine::Element>> {
-       const auto key = static_cast<std::uint8_t>(settings.integer("key", 0, 0, 255));
-       const std::string path = settings.choice("path", "auto", {"auto", "copy", "direct", "direct-down"});
-       const std::uint64_t piece = settings.bytes("piece", 8 << 20);
-       return std::make_unique<Echo>(peers_of(ports), key, path_of(path), piece);
+     .make = [](Settings& section, const engine::PortTable& ports) -> Expected<std::unique_ptr<engine::Element>> {
+       EchoOptions options;
+       option::read(settings(), section, options);
+       return std::make_unique<Echo>(peers_of(ports), options.key, options.path, options.piece_bytes);
      },
+     .options = [] { return std::vector{option::section("[echo]", settings())}; },
      .ends_chain = true});
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "function/fused/fused.h"
 #include "function/inspect/inspect_lane.h"
 #include "function/inspect/inspect_plan.h"
+#include "function/inspect/inspect_settings.h"
 #include "function/inspect/rule_set_notes.h"
 #include "match/automaton/match_batch.h"
 #include "match/rules/rule_files.h"
@@ -418,7 +419,9 @@ std::vector<engine::Figure> Inspect::figures() const {
 
 Expected<engine::Element::Change> Inspect::reload(Element& fresh) {
   auto& wanted = static_cast<Inspect&>(fresh);
-  if (const std::string fixed = fixed_settings(options_, wanted.options_); !fixed.empty()) return make_error(fixed);
+  std::string fixed =
+      option::fixed("[inspect]", inspect_settings(), options_, wanted.options_, "it runs: restart the gateway");
+  if (!fixed.empty()) return make_error(std::move(fixed));
   reclaim();
   if (!wanted.read_) {
     if (auto ok = wanted.read(); !ok) return tl::unexpected(ok.error());

@@ -51,43 +51,4 @@ BatchBudget budget_of(std::chrono::nanoseconds budget, const engine::Plan& plan)
   return BatchBudget(ticks(plan.cycle.count() != 0 ? plan.cycle : plan.deadline / 4), ticks(plan.deadline));
 }
 
-std::string fixed_settings(const InspectOptions& now, const InspectOptions& wanted) {
-  const flow::ConversationSettings& had = now.inspection.conversations;
-  const flow::ConversationSettings& has = wanted.inspection.conversations;
-  std::string lines;
-  for (const auto& [key, differs] :
-       {std::pair{"flows", had.flows.capacity != has.flows.capacity},
-        std::pair{"streams", had.extras != has.extras},
-        std::pair{"http", had.http_connections != has.http_connections},
-        std::pair{"stream_memory", had.stream_bytes != has.stream_bytes},
-        std::pair{"http_memory", had.http_bytes != has.http_bytes},
-        std::pair{"fragment_memory", now.inspection.fragments.memory != wanted.inspection.fragments.memory},
-        std::pair{"stream_depth", had.streams.depth != has.streams.depth},
-        std::pair{"stream_history", had.streams.window != has.streams.window},
-        std::pair{"request_body_limit", had.http.request_body_limit != has.http.request_body_limit},
-        std::pair{"response_body_limit", had.http.response_body_limit != has.http.response_body_limit},
-        std::pair{"header_limit", had.http.header_limit != has.http.header_limit},
-        std::pair{"headers_limit", had.http.headers_limit != has.http.headers_limit},
-        std::pair{"header_fields", had.http.max_headers != has.http.max_headers},
-        std::pair{"content_codings", had.http.request_layers != has.http.request_layers},
-        std::pair{"midstream", had.flows.midstream != has.flows.midstream},
-        std::pair{"tunnels", now.inspection.tunnels != wanted.inspection.tunnels},
-        std::pair{"on_conflict", had.streams.drop_conflicts != has.streams.drop_conflicts},
-        std::pair{"on_silence", had.drop_silent != has.drop_silent},
-        std::pair{"on_overload", now.inspection.drop_on_overload != wanted.inspection.drop_on_overload},
-        std::pair{"on_http_limit", now.inspection.drop_on_http_limit != wanted.inspection.drop_on_http_limit},
-        std::pair{"candidates", now.inspection.budget != wanted.inspection.budget},
-        std::pair{"budget", now.budget != wanted.budget},
-        std::pair{"eve", now.log.eve != wanted.log.eve},
-        std::pair{"fast", now.log.fast != wanted.log.fast},
-        std::pair{"payload", now.log.fields.payload != wanted.log.fields.payload},
-        std::pair{"alerts_per_second", now.log.alerts_per_second != wanted.log.alerts_per_second},
-        std::pair{"stats_interval", now.log.stats_seconds != wanted.log.stats_seconds}}) {
-    if (!differs) continue;
-    lines += (lines.empty() ? "" : "\n") + ("[inspect] " + std::string(key)) +
-             " cannot change while it runs: restart the gateway";
-  }
-  return lines;
-}
-
 }  // namespace sluice::function

@@ -1,9 +1,7 @@
-// What becomes of the section's settings where it runs: what of them each lane thread has, and which a reload cannot
-// change.
+// What becomes of the section's settings where it runs: what of them each lane thread has.
 #pragma once
 
 #include <chrono>
-#include <string>
 
 #include "engine/element.h"
 #include "function/inspect/batch_budget.h"
@@ -16,7 +14,5 @@ namespace sluice::function {
 InspectionSettings settings_of_thread(InspectionSettings settings, const engine::Plan& plan);
 // `budget`: the section's; 0: as much as keeps frames on time, and no limit for captures.
 BatchBudget budget_of(std::chrono::nanoseconds budget, const engine::Plan& plan);
-// A line for each setting that only a start takes; empty: none differs.
-std::string fixed_settings(const InspectOptions& now, const InspectOptions& wanted);
 
 }  // namespace sluice::function

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/option.h"
 #include "engine/element.h"
 #include "engine/port_table.h"
 #include "function/mirror/mirror.h"
@@ -35,32 +36,107 @@ std::optional<std::uint16_t> port_of(Settings& section, std::string_view key, co
 // What is read of a session before all of them are known.
 struct Read {
   Settings section;
-  MirrorSession session;
+  const engine::PortTable* ports;
+  const std::vector<Read>* before;
+  MirrorSession session = {};
   bool has_to = false;
 };
 
-void read_from(Read& read, const engine::PortTable& ports) {
-  const std::vector<std::string> names = read.section.texts("from");
-  if (names.empty() && read.section.has("from")) {
-    read.section.error("from", "names no port: leave it out for all but those for copies");
+void read_name(Settings& section, Read& to) {
+  to.session.name = section.required_text("name");
+  for (const Read& other : *to.before) {
+    if (to.session.name.empty() || other.session.name != to.session.name) continue;
+    section.error("name", "there is a session of this name already");
+    break;
+  }
+}
+
+void read_direction(Settings& section, Read& to) {
+  const std::string direction = section.choice("direction", "both", {"rx", "tx", "both"});
+  to.session.rx = direction != "tx";
+  to.session.tx = direction != "rx";
+}
+
+std::string shown_direction(const Read& of) {
+  return option::literal(of.session.rx && of.session.tx ? "both" : of.session.rx ? "rx" : "tx");
+}
+
+void read_to(Settings& section, Read& to) {
+  const std::string name = section.required_text("to");
+  const auto port = name.empty() ? std::nullopt : port_of(section, "to", name, *to.ports);
+  if (!port) return;
+  to.has_to = true;
+  to.session.to = *port;
+  to.session.to_name = name;
+}
+
+std::string shown_to(const Read& of) {
+  return option::literal(of.has_to ? (*of.ports)[of.session.to].name : "");
+}
+
+void read_from(Settings& section, Read& to) {
+  const std::vector<std::string> names = section.texts("from");
+  if (names.empty() && section.has("from")) {
+    section.error("from", "names no port: leave it out for all but those for copies");
   }
   for (const std::string& name : names) {
-    const auto port = port_of(read.section, "from", name, ports);
+    const auto port = port_of(section, "from", name, *to.ports);
     if (!port) continue;
-    if (read.has_to && *port == read.session.to) {
-      read.section.error("from", "\"" + name + "\" is the port that the copies leave by: take it out, or change `to`");
+    if (to.has_to && *port == to.session.to) {
+      section.error("from", "\"" + name + "\" is the port that the copies leave by: take it out, or change `to`");
     } else {
-      read.session.from |= bit_of(*port);
+      to.session.from |= bit_of(*port);
     }
   }
 }
 
-void read_length(Read& read) {
-  const std::int64_t length = read.section.integer("length", 0, 0, std::numeric_limits<std::uint16_t>::max());
-  if (length != 0 && length < least_length) {
-    read.section.error("length", "a copy has " + std::to_string(least_length) + " bytes at least; 0: the whole frame");
+std::string shown_from(const Read& of) {
+  std::vector<std::string> names;
+  for (std::uint16_t p = 0; p < of.ports->size(); ++p) {
+    if ((of.session.from & bit_of(p)) != 0) names.push_back((*of.ports)[p].name);
   }
-  read.session.most = static_cast<std::uint32_t>(length);
+  return option::list_literal(names);
+}
+
+void read_length(Settings& section, Read& to) {
+  const std::int64_t length = section.integer("length", 0, 0, std::numeric_limits<std::uint16_t>::max());
+  if (length != 0 && length < least_length) {
+    section.error("length", "a copy has " + std::to_string(least_length) + " bytes at least; 0: the whole frame");
+  }
+  to.session.most = static_cast<std::uint32_t>(length);
+}
+
+// Whether a port in `from` may be there depends on `to`, which is read first.
+const std::vector<Option<Read>>& session_settings() {
+  static const std::vector<Option<Read>> all = option::all_reloadable<Read>(
+      {Option<Read>{"name", "no two the same", read_name,
+                    [](const Read& of) { return option::literal(of.session.name); }}
+           .takes("text")
+           .by_default(option::required),
+       Option<Read>{"direction", "`\"rx\"`: frames as they come in; `\"tx\"`: as they leave", read_direction,
+                    shown_direction}
+           .takes("`\"rx\"`, `\"tx\"`, `\"both\"`")
+           .by_default("`\"both\"`"),
+       Option<Read>{"to", "the monitor port, which is used for nothing else", read_to, shown_to}
+           .takes("name of a `[[port]]`")
+           .by_default(option::required),
+       Option<Read>{"from", "ports whose frames are copied", read_from, shown_from}
+           .takes("names of ports")
+           .by_default("all ports but those of any `to`"),
+       Option<Read>{"length", "bytes of a copy at most; 0: the whole frame", read_length,
+                    [](const Read& of) { return std::to_string(of.session.most); }}
+           .takes("0, or " + std::to_string(least_length) + " to 65535 bytes")
+           .by_default("`0`")});
+  return all;
+}
+
+std::vector<OptionSection> mirror_sections() {
+  return {
+      {"[mirror]", "Copies frames to a monitor port; [mirror.md](mirror.md) says what is in a copy."},
+      option::section<Read>("[[mirror.session]]", session_settings(),
+                            "Which frames are copied to where; up to " + std::to_string(most_sessions) + ".", nullptr),
+      lookup::acl::match_section("[[mirror.session.rule]]"),
+      lookup::acl::set_section("[[mirror.set]]")};
 }
 
 void read_rules(Read& read, MirrorOptions& options) {
@@ -74,28 +150,10 @@ void read_rules(Read& read, MirrorOptions& options) {
   options.plan = std::move(book.plan);
 }
 
-Read read_session(Settings section, const std::vector<Read>& before, const engine::PortTable& ports,
+Read read_session(const Settings& section, const std::vector<Read>& before, const engine::PortTable& ports,
                   MirrorOptions& options) {
-  Read read{std::move(section), {}};
-  MirrorSession& session = read.session;
-  session.name = read.section.required_text("name");
-  for (const Read& other : before) {
-    if (session.name.empty() || other.session.name != session.name) continue;
-    read.section.error("name", "there is a session of this name already");
-    break;
-  }
-  const std::string direction = read.section.choice("direction", "both", {"rx", "tx", "both"});
-  session.rx = direction != "tx";
-  session.tx = direction != "rx";
-  if (const std::string to = read.section.required_text("to"); !to.empty()) {
-    if (const auto port = port_of(read.section, "to", to, ports)) {
-      session.to = *port;
-      session.to_name = to;
-      read.has_to = true;
-    }
-  }
-  read_from(read, ports);
-  read_length(read);
+  Read read{section, &ports, &before};
+  option::read(session_settings(), read.section, read);
   read_rules(read, options);
   read.section.finish();
   return read;
@@ -119,7 +177,9 @@ void fill_from(std::vector<Read>& all, const engine::PortTable& ports) {
   for (std::uint16_t p = 0; p < ports.size(); ++p) others |= bit_of(p);
   for (const Read& read : all) others &= read.has_to ? ~bit_of(read.session.to) : ~PortBits{0};
   for (Read& read : all) {
-    if (!read.section.has("from")) read.session.from = others;
+    if (read.section.has("from")) continue;
+    read.session.from = others;
+    read.section.took("from", shown_from(read));
   }
 }
 
@@ -127,10 +187,11 @@ Expected<std::unique_ptr<engine::Element>> make_mirror(Settings& settings, const
   MirrorOptions options;
   lookup::acl::read_sets(settings, options.sets);
   std::vector<Read> all;
-  for (Settings& section : settings.sections("session")) {
+  for (const Settings& section : settings.sections("session")) {
     all.push_back(read_session(section, all, ports, options));
     if (all.size() == most_sessions + 1) {
-      section.error("", "there are more than " + std::to_string(most_sessions) + " sessions: put some together");
+      all.back().section.error("",
+                               "there are more than " + std::to_string(most_sessions) + " sessions: put some together");
     }
   }
   check_ports(all, ports);
@@ -142,7 +203,8 @@ Expected<std::unique_ptr<engine::Element>> make_mirror(Settings& settings, const
 const bool registered =
     engine::register_element({.name = "mirror",
                               .text = "copies frames, whole or cut, to a port where somebody looks at them",
-                              .make = make_mirror});
+                              .make = make_mirror,
+                              .options = mirror_sections});
 
 }  // namespace
 }  // namespace sluice::function

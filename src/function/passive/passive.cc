@@ -9,6 +9,10 @@ const bool registered = engine::register_element(
      .make = [](Settings&, const engine::PortTable&) -> Expected<std::unique_ptr<engine::Element>> {
        return std::make_unique<Passive>();
      },
+     .options =
+         [] {
+           return std::vector{OptionSection{"[passive]", "No keys."}};
+         },
      .ends_chain = true});
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "engine/emitter.h"
 #include "function/route/drop_reasons.h"
 #include "function/route/route_batch.h"
+#include "function/route/route_settings.h"
 #include "packet/checksum.h"
 #include "packet/flow_hash.h"
 #include "packet/headers.h"
@@ -211,18 +212,9 @@ Expected<void> Router::load(const Router& from, const LoadProgress& progress) {
 Expected<engine::Element::Change> Router::reload(Element& fresh) {
   const auto& router = static_cast<const Router&>(fresh);
   const RouterOptions& options = router.options_;
-  std::string fixed;
-  for (const auto& [key, differs] : {std::pair{"max_ipv4", options.max_ipv4 != options_.max_ipv4},
-                                     std::pair{"max_ipv6", options.max_ipv6 != options_.max_ipv6},
-                                     std::pair{"kernel", options.kernel != options_.kernel},
-                                     std::pair{"verify", options.verify != options_.verify}}) {
-    if (differs) {
-      fixed += (fixed.empty() ? "" : "\n") + ("[route] " + std::string(key)) +
-               " cannot change while the router runs: restart it";
-    }
-  }
+  std::string fixed = option::fixed("[route]", route_settings(), options_, options, "the router runs: restart it");
   if (!fixed.empty()) {
-    return make_error(fixed);
+    return make_error(std::move(fixed));
   }
   if (auto applied = load(router, progress_of(loading_routes)); !applied) {
     return tl::unexpected(applied.error());

@@ -1,5 +1,6 @@
 // The element's entry in the list of elements: reads [srtp]. No message shows a value of that section.
 #include <algorithm>
+#include <iterator>
 #include <string>
 #include <utility>
 
@@ -7,6 +8,7 @@
 #include "engine/port_table.h"
 #include "function/srtp/rtsp_settings.h"
 #include "function/srtp/srtp.h"
+#include "function/srtp/srtp_settings.h"
 #include "function/srtp/stream_settings.h"
 #include "media/srtp/master_keys.h"
 
@@ -24,8 +26,7 @@ std::size_t keys_of(const MediaStreamSettings& stream) {
 Expected<std::unique_ptr<engine::Element>> make_srtp(Settings& settings, const engine::PortTable& ports) {
   settings.hide_values();
   Srtp::SrtpOptions options;
-  options.max_keys = static_cast<std::uint32_t>(settings.integer("max_keys", 4096, 2, 1 << 22));
-  options.drops_unprotected = settings.choice("unprotected", "pass", {"pass", "drop"}) == "drop";
+  option::read(srtp_settings(), settings, options);
   if (ports.size() != 0) options.largest_frame = 0;
   for (std::size_t port = 0; port < ports.size(); ++port) {
     options.largest_frame = std::max(options.largest_frame, ports[port].mtu + ethernet);
@@ -41,10 +42,21 @@ Expected<std::unique_ptr<engine::Element>> make_srtp(Settings& settings, const e
   return std::make_unique<Srtp>(std::move(options));
 }
 
+std::vector<OptionSection> srtp_sections() {
+  std::vector<OptionSection> sections = {
+      option::section("[srtp]", srtp_settings(),
+                      "What becomes of frames: [srtp.md](srtp.md#the-element). No message shows a value of this "
+                      "section, and the API does not show the section; the file is for its owner's eyes alone."),
+      stream_section()};
+  std::ranges::move(rtsp_sections(), std::back_inserter(sections));
+  return sections;
+}
+
 const bool registered = engine::register_element(
     {.name = "srtp",
      .text = "protects RTP and RTCP of the streams in its table, and unprotects SRTP and SRTCP",
      .make = make_srtp,
+     .options = srtp_sections,
      .one_thread = true,
      .launches_alone = true,
      .classify_time = std::chrono::nanoseconds(420)});

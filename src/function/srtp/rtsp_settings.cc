@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <iterator>
 #include <string>
 #include <utility>
 
+#include "base/option.h"
 #include "function/srtp/address_settings.h"
 #include "media/text.h"
 
@@ -51,9 +53,10 @@ void read_servers(Settings& settings, RtspOptions& options) {
 }
 
 void read_ports(Settings& settings, RtspOptions& options) {
+  const std::vector<std::int64_t> ports = settings.integers("ports");
   if (!settings.has("ports")) return;
   options.ports.clear();
-  for (const std::int64_t port : settings.integers("ports")) {
+  for (const std::int64_t port : ports) {
     if (port < 1 || port > 65535) {
       settings.error("ports", "allowed are TCP ports from 1 to 65535");
     } else if (std::ranges::find(options.ports, port) != options.ports.end()) {
@@ -83,8 +86,7 @@ void read_listen(Settings& settings, RtspOptions& options) {
     settings.error("listen", "allowed are " + std::to_string(most_listen) + " addresses");
 }
 
-RtspServer read_server(Settings& settings) {
-  RtspServer server;
+void read_server_address(Settings& settings, RtspServer& server) {
   const std::string text = settings.required_text("address");
   const auto address = packet::IpAddress::parse(text);
   if (address) {
@@ -94,12 +96,38 @@ RtspServer read_server(Settings& settings) {
   } else if (!text.empty() || settings.is("address", "")) {
     settings.error("address", address.error().message);
   }
-  server.port = static_cast<std::uint16_t>(settings.integer("port", server.port, 1, 65535));
-  server.name = settings.text("name", "");
+}
+
+void read_path(Settings& settings, RtspServer& server) {
   server.path = settings.text("path", "");
   if (!server.path.empty() && !server.path.starts_with('/'))
     settings.error("path", "give what paths begin with, such as \"/door\"");
   while (server.path.ends_with('/')) server.path.pop_back();
+}
+
+const std::vector<Option<RtspServer>>& server_settings() {
+  static const std::vector<Option<RtspServer>> all = {
+      Option<RtspServer>{"address", "the server's", read_server_address,
+                         [](const RtspServer& of) { return option::literal(of.address.str()); }}
+          .takes("IPv4 or IPv6 address")
+          .by_default(option::required),
+      option::number("port", &RtspServer::port, {1, 65535}, "its RTSP port"),
+      option::text("name", &RtspServer::name,
+                   "the host in the client's URI, without its port and without case, an IPv6 address with brackets or "
+                   "without: for names that lead to the proxy")
+          .by_default("any"),
+      Option<RtspServer>{"path",
+                         "what the URI's path begins with: `\"/yard\"` is met by `/yard`, `/yard/a` and `/yard?b`, and "
+                         "not by `/yards`. The server is asked for the whole path",
+                         read_path, [](const RtspServer& of) { return option::literal(of.path); }}
+          .takes("path")
+          .by_default("any")};
+  return all;
+}
+
+RtspServer read_server(Settings& settings) {
+  RtspServer server;
+  option::read(server_settings(), settings, server);
   settings.finish();
   return server;
 }
@@ -167,61 +195,207 @@ void read_suite(Settings& settings, RtspOptions& options) {
 }
 
 // Connections are looked at once a second.
-void read_timeout(Settings& settings, const char* key, std::chrono::nanoseconds& timeout) {
-  const std::chrono::nanoseconds given = settings.duration(key, timeout);
-  if (given < least_timeout || given > most_timeout) {
-    settings.error(key, "allowed is \"1s\" to \"86400s\"");
-  } else {
-    timeout = given;
-  }
+Option<RtspOptions> timeout(const char* key, std::chrono::nanoseconds RtspOptions::*member, std::string text) {
+  return Option<RtspOptions>{key, std::move(text),
+                             [=](Settings& settings, RtspOptions& to) {
+                               const std::chrono::nanoseconds given = settings.duration(key, to.*member);
+                               if (given < least_timeout || given > most_timeout) {
+                                 settings.error(key, "allowed is \"1s\" to \"86400s\"");
+                               } else {
+                                 to.*member = given;
+                               }
+                             },
+                             [=](const RtspOptions& of) { return option::literal(duration_text(of.*member)); }}
+      .takes("`\"1s\"` to `\"86400s\"`");
 }
 
-void read_measuring(Settings& settings, RtspOptions& options) {
-  options.measured = settings.boolean("measured", options.measured);
-  options.measure_time = settings.duration("measure_time", options.measure_time);
-  if (options.measured && options.default_rate == 0)
-    settings.error("measured", "there is no default_rate: say what media without b= may bring until they are measured");
-  if (!options.measured && settings.has("measure_time"))
-    settings.error("measure_time", "is for media that are measured: set measured = true");
+template <class List>
+std::string shown_list(const List& list) {
+  std::vector<std::string> texts;
+  for (const auto& one : list) texts.push_back(one.str());
+  return option::list_literal(texts);
+}
+
+std::string shown_ports(const RtspOptions& of) {
+  std::string all;
+  for (const std::uint16_t port : of.ports) all += (all.empty() ? "" : ", ") + std::to_string(port);
+  return "[" + all + "]";
+}
+
+std::string shown_media_ports(const RtspOptions& of) {
+  return option::literal(std::to_string(of.first_media_port) + "-" + std::to_string(of.last_media_port));
+}
+
+void read_per_client(Settings& settings, RtspOptions& to) {
+  to.max_connections_per_client = static_cast<std::uint32_t>(settings.integer(
+      "max_connections_per_client", (to.max_connections + 3) / 4, 1, static_cast<std::int64_t>(to.max_connections)));
+}
+
+using Rtsp = Option<RtspOptions>;
+
+std::vector<Rtsp> flow_settings() {
+  return {
+      Rtsp{"servers",
+           "prefixes of the servers that speak in the clear, and of nobody else where `unprotected` is `\"drop\"`; "
+           "none of what "
+           "no host has (multicast, broadcast, loopback, `0.0.0.0`, `::`)",
+           read_servers, [](const RtspOptions& of) { return shown_list(of.servers); }}
+          .takes("list of up to " + std::to_string(most_servers) + " prefixes")
+          .by_default("(required, or `listen`)"),
+      Rtsp{"ports", "their RTSP ports, and those at which the explicit mode listens", read_ports, shown_ports}.takes(
+          "list of up to " + std::to_string(most_ports) + " ports"),
+      Rtsp{"listen",
+           "addresses of the host that clients of the explicit mode open: of one host each, not `0.0.0.0`, multicast "
+           "or loopback. They need not be there at the start",
+           read_listen, [](const RtspOptions& of) { return shown_list(of.listen); }}
+          .takes("list of up to " + std::to_string(most_listen) + " addresses"),
+      Rtsp{
+          "media_ports",
+          "of the explicit mode: the proxy's UDP ports, two for each medium. Nothing else on the host may use them, so "
+          "keep them out of `net.ipv4.ip_local_port_range`, or in `net.ipv4.ip_local_reserved_ports`: `check` and the "
+          "log say where they are not",
+          read_media_ports, shown_media_ports}
+          .takes("range within 1024 to 65535 that begins with an even port"),
+      Rtsp{"suite",
+           "what media are protected with. `_32` is for clients of SDES alone, and ffmpeg knows no other suites than "
+           "`AES_CM_128_HMAC_SHA1_80` and `_32`: it plays what it cannot decrypt ([keys](rtsp.md#keys)), so that "
+           "`check` and the log warn of the others",
+           read_suite, [](const RtspOptions& of) { return option::literal(srtp::facts(of.suite).name); }}
+          .takes("name of a [suite](srtp.md#what-there-is)"),
+      option::flag("accept_plain_profile", &RtspOptions::accept_plain_profile,
+                   "a SETUP for RTP/AVP of a medium that was offered as RTP/SAVP, as ffmpeg sends it; no: 461"),
+      option::flag("accept_clear_rtcp", &RtspOptions::accept_clear_rtcp,
+                   "RTCP in clear of a client that named no key; no: it is dropped, though its client counts as alive"),
+      option::word("unprotected", &RtspOptions::drops_unprotected, {{"drop", true}, {"pass", false}},
+                   "UDP from `servers`, and from those of `[[srtp.rtsp.server]]`, between ports of 1024 and above that "
+                   "belongs to no stream. `\"drop\"`: counted as `srtp_unprotected`, so that no media [goes on in "
+                   "clear](rtsp.md#the-proxy-in-a-gateway) whose stream is not known. RTSP to a `[[srtp.rtsp.server]]` "
+                   "[past the proxy](rtsp.md#explicit-mode) is dropped likewise, as `srtp_rtsp_past_proxy`. With a "
+                   "prefix of all addresses it has to be there"),
+      option::flag(
+          "check_ingress", &RtspOptions::check_ingress,
+          "media and RTCP have to come by the port of the gateway that their side's RTSP goes by "
+          "([how](rtsp.md#the-proxy-in-a-gateway)), else `srtp_wrong_port`; no: for hosts whose packets come by "
+          "others than the host's routes to them lead by")};
+}
+
+std::vector<Rtsp> limit_settings() {
+  return {
+      option::number("max_connections", &RtspOptions::max_connections, {1, 1 << 20, "connections"},
+                     "connections of clients; each takes two open files. The start raises its limit (`ulimit -n`) to "
+                     "these and 256, "
+                     "with CAP_SYS_RESOURCE beyond the hard one; `check` and the log say where that is not enough"),
+      Rtsp{"max_connections_per_client",
+           "connections of one client address, of IPv6 of one /64; more are closed at once, counted as "
+           "`rtsp_too_many_of_client`. "
+           "For clients behind one NAT raise it",
+           read_per_client, [](const RtspOptions& of) { return std::to_string(of.max_connections_per_client); }}
+          .takes("1 to `max_connections`")
+          .by_default("a quarter of `max_connections`"),
+      option::number("max_streams", &RtspOptions::max_streams, {1, 1024, "media"},
+                     "media of one connection; more: 453"),
+      option::number(
+          "max_ssrcs", &RtspOptions::max_ssrcs, {1, most_ssrcs, "SSRCs"},
+          "SSRCs that a medium's server may have had since the SETUP, RTP's and RTCP's apart: with each change of "
+          "it one more. What comes under another is `srtp_no_ssrc`, until the client sets the medium up anew. "
+          "80 bytes of memory each"),
+      option::number("max_rate", &RtspOptions::max_rate, {0, most_rate, "bits a second"},
+                     "what all media together may bring, 0: no limit; more: 453. With a `[profile]` a medium must fit "
+                     "[there](real-time.md#which-streams-fit), too"),
+      option::number("default_rate", &RtspOptions::default_rate, {0, most_rate, "bits a second"},
+                     "what a medium counts whose description has no `b=`, `max_rate` at most. With a `[profile]` one "
+                     "without `b=` is refused (453) where this is 0; with `max_rate` alone it counts as nothing then. "
+                     "`check` and the log say both"),
+      option::flag(
+          "measured", &RtspOptions::measured,
+          "media without `b=` are [measured](real-time.md#measured-streams) where they are policed, as with "
+          "`rate_margin`: `default_rate`, which has to be there, and `rate_margin` are what they may bring "
+          "until packets have come for `measure_time`, and the most that they may have later. `max_rate` counts "
+          "them as `default_rate` all the same"),
+      option::duration("measure_time", &RtspOptions::measure_time, "",
+                       "time for which packets must have come of media that are measured"),
+      option::number("rate_margin", &RtspOptions::rate_margin, {0, 1000, "per cent"},
+                     "what a medium may bring beyond its rate, where media are "
+                     "[policed](rtsp.md#the-proxy-in-a-gateway): with `max_rate` or a `[profile]` that admits"),
+      option::duration("burst_time", &RtspOptions::burst_time, "",
+                       "how much may come at once, as time of that rate; two of the largest frames at least")};
+}
+
+std::vector<Rtsp> connection_settings() {
+  return {
+      timeout(
+          "session_timeout", &RtspOptions::session_timeout,
+          "time of a session when the server names none, or `timeout=0`; looked at once a second, as the next three"),
+      timeout("connect_timeout", &RtspOptions::connect_timeout, "time for the server"),
+      timeout("answer_timeout", &RtspOptions::answer_timeout,
+              "time for the server to answer each request, in whole seconds: then the client gets "
+              "[504](rtsp.md#what-is-refused)"),
+      timeout("idle_timeout", &RtspOptions::idle_timeout, "time of a connection without a stream"),
+      option::number("table", &RtspOptions::table, {256, 0x7fffffff},
+                     "the kernel's routing table for local delivery, of this Sluice alone in its network namespace"),
+      option::number(
+          "priority", &RtspOptions::priority, {1, 32765},
+          "priority of the rules that lead to `table`: [below all rules of others](rtsp.md#rules-of-the-kernel) that "
+          "take RTSP")};
+}
+
+const std::vector<Rtsp>& rtsp_settings() {
+  static const std::vector<Rtsp> all = [] {
+    std::vector<Rtsp> settings = flow_settings();
+    for (std::vector<Rtsp> part : {limit_settings(), connection_settings()}) {
+      std::ranges::move(part, std::back_inserter(settings));
+    }
+    return settings;
+  }();
+  return all;
+}
+
+// They are admission's, which reads them (engine/stream_admission.h).
+void add_deadlines(OptionSection& section, const std::string& usual) {
+  const std::string what =
+      "where streams are [admitted](real-time.md#which-streams-fit): above the bound of the configuration. Frames are "
+      "late by `[engine] deadline` all the same";
+  const std::pair<const char*, std::string> keys[] = {
+      {"deadline", "what media are promised " + what +
+                       ". The most particular one holds: that of a server before that "
+                       "of `[srtp.rtsp]`, that of a kind before this"},
+      {"audio_deadline", "what media are promised that their description's `m=` calls so"},
+      {"video_deadline", "likewise"},
+      {"application_deadline", "likewise"}};
+  for (const auto& [key, text] : keys) section.options.push_back({key, "time above 0", usual, false, text});
 }
 
 }  // namespace
 
+std::vector<OptionSection> rtsp_sections() {
+  std::vector<OptionSection> sections = {
+      option::section("[srtp.rtsp]", rtsp_settings(),
+                      "Makes the gateway an RTSP proxy: with `servers` a [transparent](rtsp.md#the-proxy-in-a-gateway) "
+                      "one, with `listen` and `[[srtp.rtsp.server]]` an [explicit](rtsp.md#explicit-mode) one, whose "
+                      "address clients open, or both. Every port needs a twin."),
+      option::section(
+          "[[srtp.rtsp.server]]", server_settings(),
+          "A server of the explicit mode; at least one for each family in `listen`. A client gets the first "
+          "one that the URI of its connection's first request meets, of the family that it came by; where "
+          "there is none, 404. One that gets no connection, because one above it takes all that it would, is "
+          "a mistake.")};
+  add_deadlines(sections[0], "the engine's");
+  add_deadlines(sections[1], "that of `[srtp.rtsp]`");
+  return sections;
+}
+
 RtspOptions read_rtsp(Settings settings, const engine::PortTable& ports) {
   RtspOptions options;
-  read_servers(settings, options);
-  read_ports(settings, options);
-  read_listen(settings, options);
+  option::read(rtsp_settings(), settings, options);
   read_upstream(settings, options);
-  read_media_ports(settings, options);
-  read_suite(settings, options);
-  options.accept_plain_profile = settings.boolean("accept_plain_profile", options.accept_plain_profile);
-  options.accept_clear_rtcp = settings.boolean("accept_clear_rtcp", options.accept_clear_rtcp);
-  options.drops_unprotected = settings.choice("unprotected", "drop", {"drop", "pass"}) == "drop";
-  options.check_ingress = settings.boolean("check_ingress", options.check_ingress);
-  const auto number = [&](const char* key, std::int64_t usual, std::int64_t least, std::int64_t most) {
-    return static_cast<std::uint64_t>(settings.integer(key, usual, least, most));
-  };
-  options.max_connections = static_cast<std::uint32_t>(number("max_connections", options.max_connections, 1, 1 << 20));
-  options.max_connections_per_client = static_cast<std::uint32_t>(
-      number("max_connections_per_client", (options.max_connections + 3) / 4, 1, options.max_connections));
-  options.max_streams = static_cast<std::uint32_t>(number("max_streams", options.max_streams, 1, 1024));
-  options.max_ssrcs = static_cast<std::uint32_t>(number("max_ssrcs", options.max_ssrcs, 1, most_ssrcs));
-  options.max_rate = number("max_rate", 0, 0, most_rate);
-  options.default_rate = number("default_rate", 0, 0, most_rate);
   if (options.max_rate != 0 && options.default_rate > options.max_rate) {
     settings.error("default_rate", "exceeds max_rate, " + std::to_string(options.max_rate) +
                                        ": no medium whose description has no b= would ever be let in");
   }
-  read_measuring(settings, options);
-  options.rate_margin = static_cast<std::uint32_t>(number("rate_margin", options.rate_margin, 0, 1000));
-  options.burst_time = settings.duration("burst_time", options.burst_time);
-  read_timeout(settings, "session_timeout", options.session_timeout);
-  read_timeout(settings, "connect_timeout", options.connect_timeout);
-  read_timeout(settings, "answer_timeout", options.answer_timeout);
-  read_timeout(settings, "idle_timeout", options.idle_timeout);
-  options.table = static_cast<std::uint32_t>(number("table", options.table, 256, 0x7fffffff));
-  options.priority = static_cast<std::uint32_t>(number("priority", options.priority, 1, 32765));
+  if (options.measured && options.default_rate == 0)
+    settings.error("measured", "there is no default_rate: say what media without b= may bring until they are measured");
+  if (!options.measured && settings.has("measure_time"))
+    settings.error("measure_time", "is for media that are measured: set measured = true");
   for (std::size_t port = 0; port < ports.size(); ++port) {
     if (!ports[port].has_twin) {
       settings.error(
@@ -234,40 +408,11 @@ RtspOptions read_rtsp(Settings settings, const engine::PortTable& ports) {
 }
 
 std::string rtsp_changes(const RtspOptions& running, const RtspOptions& wanted) {
-  std::string lines;
-  const auto compare = [&](const char* key, const auto& member) {
-    if (member(running) == member(wanted)) return;
-    lines += (lines.empty() ? "" : "\n") + std::string(key) + " cannot change while the gateway runs: restart it";
-  };
-  const auto of = [](auto RtspOptions::*member) { return [member](const RtspOptions& all) { return all.*member; }; };
-  const auto ports = [](const RtspOptions& all) { return std::pair(all.first_media_port, all.last_media_port); };
-  compare("[srtp.rtsp] servers", of(&RtspOptions::servers));
-  compare("[srtp.rtsp] listen", of(&RtspOptions::listen));
-  compare("[[srtp.rtsp.server]]", of(&RtspOptions::upstream));
-  compare("[srtp.rtsp] media_ports", ports);
-  compare("[srtp.rtsp] ports", of(&RtspOptions::ports));
-  compare("[srtp.rtsp] suite", of(&RtspOptions::suite));
-  compare("[srtp.rtsp] accept_plain_profile", of(&RtspOptions::accept_plain_profile));
-  compare("[srtp.rtsp] accept_clear_rtcp", of(&RtspOptions::accept_clear_rtcp));
-  compare("[srtp.rtsp] unprotected", of(&RtspOptions::drops_unprotected));
-  compare("[srtp.rtsp] check_ingress", of(&RtspOptions::check_ingress));
-  compare("[srtp.rtsp] max_connections", of(&RtspOptions::max_connections));
-  compare("[srtp.rtsp] max_connections_per_client", of(&RtspOptions::max_connections_per_client));
-  compare("[srtp.rtsp] max_streams", of(&RtspOptions::max_streams));
-  compare("[srtp.rtsp] max_ssrcs", of(&RtspOptions::max_ssrcs));
-  compare("[srtp.rtsp] max_rate", of(&RtspOptions::max_rate));
-  compare("[srtp.rtsp] default_rate", of(&RtspOptions::default_rate));
-  compare("[srtp.rtsp] rate_margin", of(&RtspOptions::rate_margin));
-  compare("[srtp.rtsp] measured", of(&RtspOptions::measured));
-  compare("[srtp.rtsp] measure_time", of(&RtspOptions::measure_time));
-  compare("[srtp.rtsp] burst_time", of(&RtspOptions::burst_time));
-  compare("[srtp.rtsp] session_timeout", of(&RtspOptions::session_timeout));
-  compare("[srtp.rtsp] connect_timeout", of(&RtspOptions::connect_timeout));
-  compare("[srtp.rtsp] answer_timeout", of(&RtspOptions::answer_timeout));
-  compare("[srtp.rtsp] idle_timeout", of(&RtspOptions::idle_timeout));
-  compare("[srtp.rtsp] table", of(&RtspOptions::table));
-  compare("[srtp.rtsp] priority", of(&RtspOptions::priority));
-  if (lines.empty() && !(running == wanted)) lines = "[srtp.rtsp] cannot change while the gateway runs: restart it";
+  std::string lines = option::fixed("[srtp.rtsp]", rtsp_settings(), running, wanted);
+  if (running.upstream != wanted.upstream) {
+    lines += (lines.empty() ? "" : "\n") +
+             std::string("[[srtp.rtsp.server]] cannot change while the gateway runs: restart it");
+  }
   return lines;
 }
 

@@ -12,6 +12,7 @@
 #include "function/srtp/address_settings.h"
 #include "function/srtp/rtsp_settings.h"
 #include "function/srtp/srtp_area.h"
+#include "function/srtp/srtp_settings.h"
 
 namespace sluice::function {
 
@@ -155,8 +156,8 @@ std::vector<engine::Figure> Srtp::figures() const {
 
 Expected<engine::Element::Change> Srtp::reload(Element& fresh) {
   const SrtpOptions& wanted = static_cast<const Srtp&>(fresh).options_;
-  if (wanted.max_keys != options_.max_keys) {
-    return make_error("[srtp] max_keys cannot change while the gateway runs: restart it");
+  if (std::string fixed = option::fixed("[srtp]", srtp_settings(), options_, wanted); !fixed.empty()) {
+    return make_error(std::move(fixed));
   }
   if (wanted.rtsp.has_value() != options_.rtsp.has_value()) {
     return make_error("[srtp.rtsp] cannot come or go while the gateway runs: restart it");

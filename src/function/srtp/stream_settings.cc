@@ -1,10 +1,12 @@
 #include "function/srtp/stream_settings.h"
 
 #include <algorithm>
-#include <initializer_list>
+#include <array>
+#include <functional>
 #include <unordered_set>
 #include <utility>
 
+#include "base/option.h"
 #include "function/srtp/address_settings.h"
 #include "media/secret.h"
 #include "media/text.h"
@@ -76,64 +78,191 @@ void read_crypto(Settings& settings, MediaStreamSettings& stream) {
   }
 }
 
-void read_rollover(Settings& settings, MediaStreamSettings& stream) {
-  const bool given = settings.has("roc");
-  const auto ssrc = settings.integer("ssrc", 0, 0, 0xffffffff);
-  const auto counter = settings.integer("roc", 0, 0, 0xffffffff);
-  if (given != settings.has("ssrc")) {
-    settings.error("", "ssrc and roc go together: the rollover counter with which this SSRC begins");
-  } else if (given) {
-    stream.rollover = {static_cast<std::uint32_t>(ssrc), static_cast<std::uint32_t>(counter)};
-  }
-}
-
 // Of a stream that says no burst: what comes in this part of a second, and two of the largest frames at least.
 constexpr std::uint64_t bursts_a_second = 10;
 // RTCP's part of a stream's rate (RFC 3550 section 6.2), where it has a 5-tuple of its own.
 constexpr std::uint64_t rtcp_part = 20;
 constexpr std::int64_t highest_rate = 1'000'000'000'000;
 constexpr std::int64_t smallest_packet = 64;
-
-void read_rate(Settings& settings, std::uint32_t largest_frame, MediaStreamSettings& stream) {
-  const auto bits = static_cast<std::uint64_t>(settings.integer("rate", 1, 1, highest_rate));
-  const auto least = std::uint64_t{2} * largest_frame;
-  const auto burst =
-      static_cast<std::uint64_t>(settings.integer("burst", 0, static_cast<std::int64_t>(least), largest_stream_burst));
-  const auto largest = static_cast<std::uint32_t>(settings.integer("packet_bytes", 0, smallest_packet, largest_frame));
-  if (settings.has("rate")) {
-    stream.rate = {bits, stream_burst(bits, burst, largest_frame), largest};
-  } else {
-    for (const char* key : {"burst", "packet_bytes", "measured"}) {
-      if (settings.has(key)) settings.error(key, "there is no rate: say how many bits a second the stream may bring");
-    }
-  }
-  stream.deadline = settings.duration("deadline", {});
-}
-
 constexpr std::int64_t highest_margin = 1000;
 
-void read_measuring(Settings& settings, MediaStreamSettings& stream) {
-  MeasureSettings measure;
-  const bool measured = settings.boolean("measured", false);
-  measure.time = settings.duration("measure_time", measure.time);
-  measure.margin = static_cast<std::uint32_t>(settings.integer("rate_margin", measure.margin, 0, highest_margin));
-  if (!measured) {
+// What is read of a [[srtp.stream]], but for its ends.
+struct Reading {
+  const engine::PortTable* ports = nullptr;
+  std::uint32_t largest_frame = 0;
+  MediaStreamSettings stream = {};
+  std::uint32_t ssrc = 0, counter = 0;
+  std::uint64_t bits = 1, burst = 0;
+  std::uint32_t largest = 0;
+  bool measured = false;
+  MeasureSettings measure = {};
+};
+using StreamOption = Option<Reading>;
+
+// Values are never shown: there are keys among them. What a key means without a value, `usual` says.
+StreamOption stream_option(std::string key, std::string values, std::string usual, std::string text,
+                           std::function<void(Settings& section, Reading&)> read) {
+  return StreamOption{std::move(key), std::move(text), std::move(read), {}}
+      .takes(std::move(values))
+      .by_default(std::move(usual))
+      .reloadable();
+}
+
+void read_action(Settings& settings, Reading& to) {
+  if (!settings.has("action")) settings.error("action", "is missing: \"protect\" or \"unprotect\"");
+  to.stream.direction = settings.choice("action", "protect", {"protect", "unprotect"}) == "protect"
+                            ? srtp::Direction::protect
+                            : srtp::Direction::unprotect;
+}
+
+const std::vector<StreamOption>& key_settings() {
+  const auto number = [](std::uint32_t Reading::*member, const char* key) {
+    return [=](Settings& settings, Reading& to) {
+      to.*member = static_cast<std::uint32_t>(settings.integer(key, 0, 0, 0xffffffff));
+    };
+  };
+  static const std::vector<StreamOption> all = {
+      stream_option("action", "`\"protect\"`, `\"unprotect\"`", option::required,
+                    "`\"protect\"`: what comes is RTP and RTCP, what leaves is SRTP and SRTCP; `\"unprotect\"`: the "
+                    "other way round",
+                    read_action),
+      stream_option(
+          "crypto", "`\"1 AES_CM_128_HMAC_SHA1_80 inline:KEY\"`, KEY in base64", option::required,
+          "suite, master key and salt as in a line `a=crypto` of SDP (RFC 4568). Behind it: `\\|2^20` (lifetime), "
+          "`\\|1:4` (MKI 1 in four bytes), further keys (`;inline:...`), `KDR=`, and `WSH=`, the replay "
+          "window: otherwise 128, 64 to 16384, rounded up to a power of two. `a=crypto:` may stand in front as "
+          "it does in SDP, and blanks and line ends around. All suites of [srtp.md](srtp.md#what-there-is). "
+          "Two streams that protect want [a key each](srtp.md#keys-that-streams-share)",
+          [](Settings& settings, Reading& to) { read_crypto(settings, to.stream); }),
+      stream_option(
+          "max_ssrcs", option::Range{1, most_ssrcs, "SSRCs"}.text(), "`16`",
+          "SSRCs that the stream may have, RTP's and RTCP's apart; none makes room for another, for its index would "
+          "begin anew under the same key if it came back",
+          [](Settings& settings, Reading& to) {
+            to.stream.max_ssrcs = static_cast<std::uint32_t>(settings.integer("max_ssrcs", 16, 1, most_ssrcs));
+          }),
+      stream_option("others", "`\"drop\"`, `\"pass\"`", "`\"drop\"`",
+                    "what becomes of the 5-tuple's packets that are not of RTP's version 2, such as STUN and DTLS; "
+                    "`\"pass\"`: as they came",
+                    [](Settings& settings, Reading& to) {
+                      to.stream.passes_others = settings.choice("others", "drop", {"drop", "pass"}) == "pass";
+                    }),
+      stream_option("ssrc", "0 to 4294967295", "none",
+                    "the SSRC whose rollover counter begins with `roc`; both or none. Others begin with 0",
+                    number(&Reading::ssrc, "ssrc")),
+      stream_option("roc", "0 to 4294967295", "none", "the rollover counter with which RTP of `ssrc` begins",
+                    number(&Reading::counter, "roc"))};
+  return all;
+}
+
+void check_rollover(Settings& settings, Reading& to) {
+  const bool given = settings.has("roc");
+  if (given != settings.has("ssrc")) {
+    settings.error("", "ssrc and roc go together: the rollover counter with which this SSRC begins");
+  } else if (given) {
+    to.stream.rollover = {to.ssrc, to.counter};
+  }
+}
+
+const std::vector<StreamOption>& rate_settings() {
+  static const std::vector<StreamOption> all = {
+      stream_option("rate", option::Range{1, highest_rate, "bits a second"}.text(), "any",
+                    "what the stream may bring, in whole frames. What is beyond is dropped, counted as `srtp_policed`. "
+                    "RTCP on ports of its own may bring a twentieth of the rate besides",
+                    [](Settings& settings, Reading& to) {
+                      to.bits = static_cast<std::uint64_t>(settings.integer("rate", 1, 1, highest_rate));
+                    }),
+      stream_option("burst", "bytes, two of the largest frames or more", "a tenth of a second of `rate`",
+                    "how many bytes may come at once; goes with `rate`",
+                    [](Settings& settings, Reading& to) {
+                      const std::int64_t least = std::int64_t{2} * to.largest_frame;
+                      to.burst = static_cast<std::uint64_t>(settings.integer("burst", 0, least, largest_stream_burst));
+                    }),
+      stream_option(
+          "packet_bytes", "64 bytes to the largest frame", "the largest frame that the MTU allows",
+          "bytes of the largest frame that may come; larger ones are dropped, counted as `srtp_policed`, so it goes "
+          "with `rate`. Where streams are [admitted](real-time.md#which-streams-fit) it may not exceed what "
+          "the device was measured with",
+          [](Settings& settings, Reading& to) {
+            to.largest =
+                static_cast<std::uint32_t>(settings.integer("packet_bytes", 0, smallest_packet, to.largest_frame));
+          })};
+  return all;
+}
+
+void check_rate(Settings& settings, Reading& to) {
+  if (settings.has("rate")) {
+    to.stream.rate = {to.bits, stream_burst(to.bits, to.burst, to.largest_frame), to.largest};
+    return;
+  }
+  for (const char* key : {"burst", "packet_bytes", "measured"}) {
+    if (settings.has(key)) settings.error(key, "there is no rate: say how many bits a second the stream may bring");
+  }
+}
+
+const std::vector<StreamOption>& measure_settings() {
+  static const std::vector<StreamOption> all = {
+      stream_option("deadline", "time above 0", "the engine's",
+                    "what the stream is promised where streams are [admitted](real-time.md#which-streams-fit): it has "
+                    "to be above the bound of the configuration. Frames are late by `[engine] deadline` all the same",
+                    [](Settings& settings, Reading& to) { to.stream.deadline = settings.duration("deadline", {}); }),
+      stream_option(
+          "measured", "`true`, `false`", "`false`",
+          "`rate` is what the stream may bring until it has been [measured](real-time.md#measured-streams), "
+          "and the most that it may have later; then it has what it was found to bring and `rate_margin`, and "
+          "other streams the difference",
+          [](Settings& settings, Reading& to) { to.measured = settings.boolean("measured", false); }),
+      stream_option("measure_time", "time above 0", "`\"10s\"`",
+                    "of one that is measured: for so long packets must have come",
+                    [](Settings& settings, Reading& to) {
+                      to.measure.time = settings.duration("measure_time", to.measure.time);
+                    }),
+      stream_option(
+          "rate_margin", option::Range{0, highest_margin, "per cent"}.text(), "`25`",
+          "of one that is measured: what it may bring beyond the fullest window", [](Settings& settings, Reading& to) {
+            to.measure.margin =
+                static_cast<std::uint32_t>(settings.integer("rate_margin", to.measure.margin, 0, highest_margin));
+          })};
+  return all;
+}
+
+void check_measuring(Settings& settings, Reading& to) {
+  if (!to.measured) {
     for (const char* key : {"measure_time", "rate_margin"}) {
       if (settings.has(key))
         settings.error(key, "is for a stream that is measured: set measured = true beside its rate");
     }
-  } else if (stream.rate) {
-    stream.measure = std::move(measure);
+  } else if (to.stream.rate) {
+    to.stream.measure = std::move(to.measure);
   }
 }
 
-void read_ingress(Settings& settings, const engine::PortTable& ports, MediaStreamSettings& stream) {
-  if (!settings.has("ingress")) return;
-  stream.ingress = ports.index(settings.text("ingress", ""));
-  if (stream.ingress) return;
+void read_ingress(Settings& settings, Reading& to) {
+  if (!settings.has("ingress")) {
+    (void)settings.is("ingress", "");  // so that an unknown key is told of it
+    return;
+  }
+  const engine::PortTable& ports = *to.ports;
+  to.stream.ingress = ports.index(settings.text("ingress", ""));
+  if (to.stream.ingress) return;
   std::string names;
   for (std::size_t port = 0; port < ports.size(); ++port) names += (port == 0 ? "" : ", ") + ports[port].name;
   settings.error("ingress", "is no [[port]]'s name; there are " + names);
+}
+
+const std::vector<StreamOption>& ingress_settings() {
+  static const std::vector<StreamOption> all = {stream_option(
+      "ingress", "name of a `[[port]]`", "any",
+      "port by which the stream's packets, RTCP's too, have to come; by another they are dropped, counted as "
+      "`srtp_wrong_port`. For what is to be protected: [nothing else](srtp.md#who-gets-a-stream) keeps "
+      "hosts behind other ports from bringing in packets with the sender's address",
+      read_ingress)};
+  return all;
+}
+
+// The groups, in the order in which they are read.
+std::array<const std::vector<StreamOption>*, 4> stream_settings() {
+  return {&key_settings(), &rate_settings(), &measure_settings(), &ingress_settings()};
 }
 
 std::string name_of(const packet::IpAddress& source, std::uint16_t source_port, const packet::IpAddress& destination,
@@ -153,21 +282,78 @@ struct Read {
   std::unordered_set<MediaKey, MediaKeyHash> keys;  // theirs
 };
 
+// A stream's ends as written. Ports of RTCP are read where there is one of them.
+struct Ends {
+  packet::IpAddress source, destination;
+  std::uint16_t source_port = 0, destination_port = 0, rtcp_source_port = 0, rtcp_destination_port = 0;
+};
+
+Option<Ends> address_option(const char* key, packet::IpAddress Ends::*member, AddressUse use, std::string text) {
+  return Option<Ends>{
+      key, std::move(text), [=](Settings& settings, Ends& to) { to.*member = address_of(settings, key, use); }, {}}
+      .takes("IPv4 or IPv6 address")
+      .by_default(option::required)
+      .reloadable();
+}
+
+Option<Ends> port_option(const char* key, std::uint16_t Ends::*member, const char* usual, std::string text) {
+  return Option<Ends>{
+      key, std::move(text), [=](Settings& settings, Ends& to) { to.*member = port_of(settings, key); }, {}}
+      .takes("1 to 65535")
+      .by_default(usual)
+      .reloadable();
+}
+
+const std::vector<Option<Ends>>& address_settings() {
+  static const std::vector<Option<Ends>> all = {
+      address_option(
+          "source", &Ends::source, AddressUse::source,
+          "sender of its packets, as it stands in them: one host's; no IPv4-mapped, unspecified or loopback one"),
+      address_option(
+          "destination", &Ends::destination, AddressUse::destination,
+          "receiver, likewise, of the family of `source`. May be multicast in a chain that ends in `bridge`; a router "
+          "leaves what goes there to the host, so that it is refused")};
+  return all;
+}
+
+const std::vector<Option<Ends>>& port_settings() {
+  static const std::vector<Option<Ends>> all = {
+      port_option("source_port", &Ends::source_port, option::required,
+                  "UDP port of RTP, and of RTCP where it has none of its own (RFC 5761). The way back is a stream of "
+                  "its own"),
+      port_option("destination_port", &Ends::destination_port, option::required, "likewise of the destination")};
+  return all;
+}
+
+const std::vector<Option<Ends>>& rtcp_settings() {
+  static const std::vector<Option<Ends>> all = {
+      port_option("rtcp_source_port", &Ends::rtcp_source_port, "none", "port of RTCP; with the next one or not at all"),
+      port_option("rtcp_destination_port", &Ends::rtcp_destination_port, "none", "likewise of the destination")};
+  return all;
+}
+
+// So that an unknown key is told of all that there are, whether they are here or not.
+template <class T>
+void know(Settings& settings, const std::vector<Option<T>>& options) {
+  for (const Option<T>& option : options) {
+    if (!settings.has(option.key)) (void)settings.is(option.key, "");
+  }
+}
+
 // One for each 5-tuple: RTCP may have ports of its own.
 void read_ends(Settings& settings, const MediaStreamSettings& stream, Read& read) {
   std::vector<MediaStreamSettings>& streams = read.streams;
-  const packet::IpAddress source = address_of(settings, "source", AddressUse::source);
-  const packet::IpAddress destination = address_of(settings, "destination", AddressUse::destination);
-  if (source.family != destination.family && !source.empty() && !destination.empty()) {
+  Ends ends;
+  option::read(address_settings(), settings, ends);
+  if (ends.source.family != ends.destination.family && !ends.source.empty() && !ends.destination.empty()) {
     settings.error("destination", "is of another address family than source");
   }
-  const std::uint16_t source_port = port_of(settings, "source_port");
-  const std::uint16_t destination_port = port_of(settings, "destination_port");
+  option::read(port_settings(), settings, ends);
   const auto add = [&](Carries carries, std::uint16_t from, std::uint16_t to) {
     MediaStreamSettings one = stream;
     one.carries = carries;
-    one.key = media_key(source, from, destination, to);
-    one.name = name_of(source, from, destination, to);
+    one.key = media_key(ends.source, from, ends.destination, to);
+    one.name = name_of(ends.source, from, ends.destination, to);
     if (carries == Carries::rtcp) one.rollover.reset();
     if (carries == Carries::rtcp && one.rate) one.rate->bits = std::max<std::uint64_t>(one.rate->bits / rtcp_part, 1);
     if (carries == Carries::rtcp && one.measure) one.measure->follows = streams.back().key;
@@ -175,23 +361,18 @@ void read_ends(Settings& settings, const MediaStreamSettings& stream, Read& read
     streams.push_back(std::move(one));
   };
   const bool own_rtcp = settings.has("rtcp_source_port") || settings.has("rtcp_destination_port");
-  add(own_rtcp ? Carries::rtp : Carries::both, source_port, destination_port);
+  add(own_rtcp ? Carries::rtp : Carries::both, ends.source_port, ends.destination_port);
   if (own_rtcp) {
-    const std::uint16_t from = port_of(settings, "rtcp_source_port");
-    add(Carries::rtcp, from, port_of(settings, "rtcp_destination_port"));
+    option::read(rtcp_settings(), settings, ends);
+    add(Carries::rtcp, ends.rtcp_source_port, ends.rtcp_destination_port);
+  } else {
+    know(settings, rtcp_settings());
   }
   if (!stream.measure) return;
   MediaStreamSettings& last = streams.back();
   MediaStreamSettings& first = own_rtcp ? streams[streams.size() - 2] : last;
   first.measure->share = own_rtcp ? first.name + joint + last.name : first.name;
   last.measure->share = first.measure->share;
-}
-
-// So that an unknown key is told of all that there are, whether they are here or not.
-void know(Settings& settings, std::initializer_list<const char*> keys) {
-  for (const char* const key : keys) {
-    if (!settings.has(key)) (void)settings.is(key, "");
-  }
 }
 
 }  // namespace
@@ -215,22 +396,16 @@ std::string share_of(Settings& settings) {
 namespace {
 
 void read_stream(Settings& settings, std::uint32_t largest_frame, const engine::PortTable& ports, Read& read) {
-  MediaStreamSettings stream;
-  stream.place = settings.place("");
-  if (!settings.has("action")) settings.error("action", "is missing: \"protect\" or \"unprotect\"");
-  stream.direction = settings.choice("action", "protect", {"protect", "unprotect"}) == "protect"
-                         ? srtp::Direction::protect
-                         : srtp::Direction::unprotect;
-  read_crypto(settings, stream);
-  stream.max_ssrcs = static_cast<std::uint32_t>(settings.integer("max_ssrcs", 16, 1, most_ssrcs));
-  stream.passes_others = settings.choice("others", "drop", {"drop", "pass"}) == "pass";
-  read_rollover(settings, stream);
-  read_rate(settings, largest_frame, stream);
-  read_measuring(settings, stream);
-  read_ingress(settings, ports, stream);
-
-  read_ends(settings, stream, read);
-  know(settings, {"ingress", "rtcp_source_port", "rtcp_destination_port"});
+  Reading reading{&ports, largest_frame};
+  reading.stream.place = settings.place("");
+  option::read(key_settings(), settings, reading);
+  check_rollover(settings, reading);
+  option::read(rate_settings(), settings, reading);
+  check_rate(settings, reading);
+  option::read(measure_settings(), settings, reading);
+  check_measuring(settings, reading);
+  option::read(ingress_settings(), settings, reading);
+  read_ends(settings, reading.stream, read);
   settings.finish();
 }
 
@@ -263,6 +438,21 @@ Expected<std::vector<MediaStreamSettings>> read_text(std::string_view text, cons
 
 }  // namespace
 
+OptionSection stream_section() {
+  OptionSection all{"[[srtp.stream]]",
+                    "A stream. A file is read up to 64 MB, which are some 300,000 of them ([what 100,000 "
+                    "cost](srtp.md#many-streams-in-one-file)); more come by `ctl srtp add` and the [API](api.md).",
+                    {}};
+  const auto add = [&](const OptionSection& some) {
+    all.options.insert(all.options.end(), some.options.begin(), some.options.end());
+  };
+  for (const auto* options : {&address_settings(), &port_settings(), &rtcp_settings()}) {
+    add(option::section("", *options));
+  }
+  for (const std::vector<StreamOption>* options : stream_settings()) add(option::section("", *options));
+  return all;
+}
+
 std::vector<MediaStreamSettings> read_streams(Settings& srtp, std::uint32_t largest_frame,
                                               const engine::PortTable& ports) {
   Read read;
@@ -281,10 +471,8 @@ Expected<std::vector<MediaStreamSettings>> read_stream_ends(std::string_view tex
   return read_text(text, what, [](Settings& settings, Read& read) {
     read_ends(settings, {}, read);
     // What else read_stream() knows says nothing about which one it is.
-    for (const char* const key :
-         {"action", "crypto", "max_ssrcs", "others", "ssrc", "roc", "rate", "burst", "packet_bytes", "measured",
-          "measure_time", "rate_margin", "deadline", "ingress", "rtcp_source_port", "rtcp_destination_port"}) {
-      (void)settings.is(key, "");
+    for (const std::vector<StreamOption>* options : stream_settings()) {
+      for (const StreamOption& option : *options) (void)settings.is(option.key, "");
     }
     settings.finish();
   });

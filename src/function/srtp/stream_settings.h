@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/option_facts.h"
 #include "base/settings.h"
 #include "engine/port_table.h"
 #include "function/srtp/media_stream.h"
@@ -18,6 +19,9 @@ namespace sluice::function {
 // Mistakes go to the section's diagnostics. Cost: a few microseconds for each stream, however many there are.
 std::vector<MediaStreamSettings> read_streams(Settings& srtp, std::uint32_t largest_frame,
                                               const engine::PortTable& ports);
+
+// Its keys.
+OptionSection stream_section();
 
 // Of a text that holds the keys of one section, or it as it stands in a file, [[srtp.stream]] in front; an Error has a
 // line for each mistake. `what` it is called.

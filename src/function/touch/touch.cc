@@ -4,6 +4,7 @@
 #include <array>
 #include <utility>
 
+#include "base/option.h"
 #include "device/byte_sum.h"
 #include "device/frame_copy.h"
 #include "device/frame_sum.h"
@@ -15,18 +16,27 @@ namespace {
 constexpr unsigned max_runs = 64;
 constexpr std::uint64_t whole_runs = std::uint64_t{1} << 40;  // there is nothing to overlap within a batch
 
-TouchPath path_of(const std::string& name) {
-  if (name == "copy") return TouchPath::copy;
-  return name == "direct" ? TouchPath::direct : TouchPath::automatic;
+struct TouchOptions {
+  TouchPath path = TouchPath::automatic;
+};
+
+const std::vector<Option<TouchOptions>>& settings() {
+  static const std::vector<Option<TouchOptions>> all = {
+      option::word("path", &TouchOptions::path,
+                   {{"auto", TouchPath::automatic}, {"copy", TouchPath::copy}, {"direct", TouchPath::direct}},
+                   "how bytes travel to a GPU")};
+  return all;
 }
 
 const bool registered = engine::register_element(
     {.name = "touch",
      .text = "measuring: the device reads every byte, a verdict comes back",
-     .make = [](Settings& settings, const engine::PortTable& ports) -> Expected<std::unique_ptr<engine::Element>> {
-       return std::make_unique<Touch>(peers_of(ports),
-                                      path_of(settings.choice("path", "auto", {"auto", "copy", "direct"})));
+     .make = [](Settings& section, const engine::PortTable& ports) -> Expected<std::unique_ptr<engine::Element>> {
+       TouchOptions options;
+       option::read(settings(), section, options);
+       return std::make_unique<Touch>(peers_of(ports), options.path);
      },
+     .options = [] { return std::vector{option::section("[touch]", settings())}; },
      .ends_chain = true});
 
 }  // namespace

@@ -10,7 +10,8 @@ const bool registered = engine::register_element(
      .text = "ends VXLAN tunnels: each is a port of its own, whose device is \"vxlan\"",
      .make = [](Settings& settings, const engine::PortTable& ports) -> Expected<std::unique_ptr<engine::Element>> {
        return std::make_unique<Vxlan>(read_tunnels(settings, ports), ports);
-     }});
+     },
+     .options = vxlan_sections});
 
 }  // namespace
 }  // namespace sluice::function

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 #include <string>
+#include <utility>
 
 namespace sluice::function {
 namespace {
@@ -65,14 +66,32 @@ bool read_remotes(Settings& section, Tunnel& tunnel) {
   return !texts.empty();
 }
 
+struct Station {
+  std::string mac, remote;
+};
+
+const std::vector<Option<Station>>& station_settings() {
+  const auto required = [](const char* key, std::string Station::*member, std::string text) {
+    return Option<Station>{key, std::move(text),
+                           [=](Settings& section, Station& to) { to.*member = section.required_text(key); },
+                           [=](const Station& of) { return option::literal(of.*member); }}
+        .by_default(option::required);
+  };
+  static const std::vector<Option<Station>> all = option::all_reloadable<Station>(
+      {required("mac", &Station::mac, "the station's link address").takes("MAC address"),
+       required("remote", &Station::remote, "the remote that it is behind, one of `remotes` or another")
+           .takes("IPv4 or IPv6 address")});
+  return all;
+}
+
 void read_stations(Settings& section, Tunnel& tunnel) {
   for (Settings& entry : section.sections("fdb")) {
-    const std::string mac_text = entry.required_text("mac");
-    const std::string remote_text = entry.required_text("remote");
+    Station station;
+    option::read(station_settings(), entry, station);
     entry.finish();
-    if (mac_text.empty() || remote_text.empty()) continue;
-    const auto mac = packet::MacAddress::parse(mac_text);
-    const auto remote = read_end(entry, "remote", remote_text);
+    if (station.mac.empty() || station.remote.empty()) continue;
+    const auto mac = packet::MacAddress::parse(station.mac);
+    const auto remote = read_end(entry, "remote", station.remote);
     if (!mac) {
       entry.error("mac", mac.error().message);
     } else if ((mac->bytes[0] & 1) != 0 || mac->word() == 0) {
@@ -83,19 +102,6 @@ void read_stations(Settings& section, Tunnel& tunnel) {
       entry.error("mac", "is there twice");
     }
   }
-}
-
-void read_outer_header(Settings& section, Tunnel& tunnel) {
-  tunnel.udp_port = static_cast<std::uint16_t>(section.integer("dstport", packet::vxlan_port, 1, 65535));
-  tunnel.inherit_ttl = section.is("ttl", "inherit");
-  if (!tunnel.inherit_ttl) tunnel.ttl = static_cast<std::uint8_t>(section.integer("ttl", tunnel.ttl, 1, 255));
-  tunnel.inherit_dscp = section.is("dscp", "inherit");
-  if (!tunnel.inherit_dscp) tunnel.dscp = static_cast<std::uint8_t>(section.integer("dscp", 0, 0, 63));
-  const std::string df = section.choice("df", "unset", {"unset", "set", "inherit"});
-  tunnel.dont_fragment = df == "set"       ? DontFragment::set
-                         : df == "inherit" ? DontFragment::inherit
-                                           : DontFragment::unset;
-  tunnel.udp_checksum = section.boolean("udp_checksum", tunnel.local.family == 6);
 }
 
 // Whether frames of the port's MTU fit into those of any port that they could leave by.
@@ -111,40 +117,143 @@ void check_mtu(Settings& section, const Tunnel& tunnel, const engine::PortTable&
                             std::to_string(widest > overhead ? widest - overhead : 0) + " there, or raise a port's");
 }
 
-Tunnel read_tunnel(Settings& section, const engine::PortTable& ports) {
-  Tunnel tunnel;
+// What is read of a [[vxlan.tunnel]].
+struct Reading {
+  const engine::PortTable& ports;
+  Tunnel tunnel = {};
+  std::optional<std::uint16_t> port = {};
+  bool names_remotes = false;
+};
+
+void read_port(Settings& section, Reading& to) {
   const std::string name = section.required_text("port");
-  const auto port = ports.index(name);
-  if (!name.empty() && !port) {
+  to.port = to.ports.index(name);
+  if (!name.empty() && !to.port) {
     section.error("port", "there is no [[port]] named \"" + name + "\"");
-  } else if (port && !ports[*port].is_virtual) {
+  } else if (to.port && !to.ports[*to.port].is_virtual) {
     section.error("port", "is no end of a tunnel: a port of its own, with device = \"vxlan\", is");
   }
-  tunnel.port = port.value_or(0);
+  to.tunnel.port = to.port.value_or(0);
+}
+
+void read_vni(Settings& section, Reading& to) {
   if (!section.has("vni"))
     section.error("vni", "is missing: the network's number, 1 to 16777215, as the remotes have it");
-  tunnel.vni = static_cast<std::uint32_t>(section.integer("vni", 1, 0, packet::most_vni));
+  to.tunnel.vni = static_cast<std::uint32_t>(section.integer("vni", 1, 0, packet::most_vni));
+}
+
+void read_local(Settings& section, Reading& to) {
   if (const std::string local = section.required_text("local"); !local.empty()) {
-    tunnel.local = read_end(section, "local", local).value_or(IpAddress{});
+    to.tunnel.local = read_end(section, "local", local).value_or(IpAddress{});
   }
-  const bool names_remotes = read_remotes(section, tunnel);
-  tunnel.learning = section.boolean("learning", true);
-  read_outer_header(section, tunnel);
-  read_stations(section, tunnel);
-  if (port && ports[*port].is_virtual && !tunnel.local.empty()) check_mtu(section, tunnel, ports);
-  if (!names_remotes && !section.has("fdb")) {
+}
+
+std::string shown_remotes(const Reading& of) {
+  std::vector<std::string> texts;
+  for (const IpAddress& remote : of.tunnel.remotes) texts.push_back(remote.str());
+  return option::list_literal(texts);
+}
+
+// A number of the outer header, or the inner packet's.
+Option<Reading> inherited(const char* key, std::uint8_t Tunnel::*number, bool Tunnel::*inherits, option::Range range,
+                          std::string text) {
+  return {key,
+          std::move(text),
+          [=](Settings& section, Reading& to) {
+            Tunnel& tunnel = to.tunnel;
+            tunnel.*inherits = section.is(key, "inherit");
+            if (tunnel.*inherits) return;
+            tunnel.*number = static_cast<std::uint8_t>(section.integer(key, tunnel.*number, range.least, range.most));
+          },
+          [=](const Reading& of) {
+            return of.tunnel.*inherits ? option::literal("inherit") : std::to_string(of.tunnel.*number);
+          },
+          false,
+          range.text() + ", or `\"inherit\"`: the inner packet's"};
+}
+
+// In the order in which they are read: what is said of one may depend on those before.
+const std::vector<Option<Reading>>& one_tunnel_settings() {
+  static const std::vector<Option<Reading>> all = option::all_reloadable<Reading>(
+      {Option<Reading>{"port", "the port that the tunnel is under, whose device is `\"vxlan\"`", read_port,
+                       [](const Reading& of) { return option::literal(of.port ? of.ports[*of.port].name : ""); }}
+           .takes("name of a `[[port]]`")
+           .by_default(option::required),
+       Option<Reading>{"vni", "number of the network", read_vni,
+                       [](const Reading& of) { return std::to_string(of.tunnel.vni); }}
+           .takes("0 to " + std::to_string(packet::most_vni))
+           .by_default(option::required),
+       Option<Reading>{"local", "own outer address; the kernel has it on the twin of an underlay port", read_local,
+                       [](const Reading& of) { return option::literal(of.tunnel.local.str()); }}
+           .takes("IPv4 or IPv6 address")
+           .by_default(option::required),
+       Option<Reading>{"remotes",
+                       "outer addresses of the other ends, of the family of `local`; may be left out where there is an "
+                       "`fdb`",
+                       [](Settings& section, Reading& to) { to.names_remotes = read_remotes(section, to.tunnel); },
+                       shown_remotes}
+           .takes("list of up to " + std::to_string(most_remotes) + " addresses")
+           .by_default(option::required),
+       option::flag<Reading>(
+           "learning", [](auto& all) -> auto& { return all.tunnel.learning; },
+           "learn which remote a station is behind from what comes out of the tunnel"),
+       option::number<Reading>(
+           "dstport", [](auto& all) -> auto& { return all.tunnel.udp_port; }, {1, 65535}, "UDP port of both ends"),
+       inherited("ttl", &Tunnel::ttl, &Tunnel::inherit_ttl, {1, 255}, "TTL of the outer header"),
+       inherited("dscp", &Tunnel::dscp, &Tunnel::inherit_dscp, {0, 63}, "DSCP of the outer header"),
+       option::word<Reading>(
+           "df", [](auto& all) -> auto& { return all.tunnel.dont_fragment; },
+           {{"unset", DontFragment::unset}, {"set", DontFragment::set}, {"inherit", DontFragment::inherit}},
+           "don't fragment of outer IPv4; `\"inherit\"`: the inner packet's"),
+       Option<Reading>{"udp_checksum", "whether outer frames are sent with a UDP checksum",
+                       [](Settings& section, Reading& to) {
+                         to.tunnel.udp_checksum = section.boolean("udp_checksum", to.tunnel.local.family == 6);
+                       },
+                       [](const Reading& of) { return std::string(of.tunnel.udp_checksum ? "true" : "false"); }}
+           .takes("`true`, `false`")
+           .by_default("over IPv4 `false`, over IPv6 `true`")});
+  return all;
+}
+
+Tunnel read_tunnel(Settings& section, const engine::PortTable& ports) {
+  Reading reading{ports};
+  option::read(one_tunnel_settings(), section, reading);
+  const Tunnel& tunnel = reading.tunnel;
+  read_stations(section, reading.tunnel);
+  const bool is_virtual = reading.port && ports[*reading.port].is_virtual;
+  if (is_virtual && !tunnel.local.empty()) check_mtu(section, tunnel, ports);
+  if (!reading.names_remotes && !section.has("fdb")) {
     section.error("remotes", "is missing: the addresses of the tunnel's other ends, such as [\"192.0.2.2\"]");
   }
   section.finish();
-  return tunnel;
+  return std::move(reading.tunnel);
 }
 
 }  // namespace
 
+const std::vector<Option<TunnelSettings>>& vxlan_settings() {
+  static const std::vector<Option<TunnelSettings>> all = {
+      option::number("max_fdb", &TunnelSettings::most_learned, {8, 1 << 20, "stations"},
+                     "room for what each tunnel learns; more are flooded, and counted as `vxlan_fdb_full`"),
+      option::number("ageing", &TunnelSettings::ageing, {1, 1'000'000, "s"},
+                     "time after which a silent station is forgotten")
+          .reloadable()};
+  return all;
+}
+
+std::vector<OptionSection> vxlan_sections() {
+  const engine::PortTable none;
+  const Reading usual{none};
+  return {
+      option::section("[vxlan]", vxlan_settings()),
+      option::section("[[vxlan.tunnel]]", one_tunnel_settings(), "One for each port of the device `vxlan`.", &usual),
+      option::section("[[vxlan.tunnel.fdb]]", station_settings(),
+                      "Any number: stations that are never learned to be elsewhere.")};
+}
+
 TunnelSettings read_tunnels(Settings& settings, const engine::PortTable& ports) {
   TunnelSettings read;
-  read.most_learned = static_cast<std::uint32_t>(settings.integer("max_fdb", 16384, 8, 1 << 20));
-  read.ageing = static_cast<std::uint32_t>(settings.integer("ageing", 300, 1, 1'000'000));
+  option::read(vxlan_settings(), settings, read);
   std::vector<Settings> sections = settings.sections("tunnel");
   for (Settings& section : sections) {
     Tunnel tunnel = read_tunnel(section, ports);

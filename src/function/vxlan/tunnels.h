@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/option.h"
 #include "base/settings.h"
 #include "engine/port_table.h"
 #include "packet/ip_address.h"
@@ -32,9 +33,14 @@ struct Tunnel {
 
 struct TunnelSettings {
   std::vector<Tunnel> tunnels;
-  std::uint32_t most_learned = 0;  // stations of each tunnel
-  std::uint32_t ageing = 0;        // seconds
+  std::uint32_t most_learned = 16384;  // stations of each tunnel
+  std::uint32_t ageing = 300;          // seconds
 };
+
+// The keys of [vxlan] itself.
+const std::vector<Option<TunnelSettings>>& vxlan_settings();
+// Those of its sections, too.
+std::vector<OptionSection> vxlan_sections();
 
 // Reports what is wrong to `settings`, with its place; what it returns then is good for nothing.
 TunnelSettings read_tunnels(Settings& settings, const engine::PortTable& ports);

@@ -323,8 +323,8 @@ void Vxlan::flood(const TunnelView& tunnel, rte_mbuf* frame, Out& state, engine:
 
 Expected<engine::Element::Change> Vxlan::reload(Element& fresh) {
   TunnelSettings next = static_cast<Vxlan&>(fresh).read_;
-  if (next.most_learned != read_.most_learned) {
-    return make_error("[vxlan] max_fdb is memory that was taken at the start: restart the gateway to change it");
+  for (const std::string& key : option::differing(vxlan_settings(), read_, next)) {
+    return make_error("[vxlan] " + key + " is memory that was taken at the start: restart the gateway to change it");
   }
   const std::size_t tunnels = next.tunnels.size();
   return Change{"the tunnels are in force (" + std::to_string(tunnels) + "); learned stations stay",

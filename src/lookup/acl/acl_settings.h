@@ -31,6 +31,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/option_facts.h"
 #include "base/settings.h"
 #include "lookup/acl/acl_rule.h"
 #include "lookup/acl/named_set.h"
@@ -66,6 +67,9 @@ void read_rules(Settings& acl, const ActionLimits& limits, RuleBook& book);
 // Adds the [[rule]] sections of an owner that only asks whether one matches: rules without an action, and without
 // ports, which are the owner's.
 void read_matches(Settings& owner, RuleBook& book);
+// The keys of a rule, and of one that only matches; `title` as the file has it.
+OptionSection rule_section(std::string title);
+OptionSection match_section(std::string title);
 // Of a file that has [[acl.rule]] and [[acl.set]] and nothing else. The Error has a line for each mistake.
 Expected<void> read_rules_file(const std::string& path, const ActionLimits& limits, RuleBook& book);
 

@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "base/file.h"
+#include "base/option.h"
 #include "base/quote.h"
 #include "lookup/line_mistakes.h"
 
@@ -154,30 +155,71 @@ Expected<std::vector<SetEntry>> read_set_text(std::string_view text, const std::
   return entries;
 }
 
+namespace {
+
+struct SetReading {
+  NamedSet set;
+  const std::vector<NamedSet>* others = nullptr;  // that are there already
+};
+
+void read_name(Settings& section, SetReading& to) {
+  const std::string& name = to.set.name = section.required_text("name");
+  if (!name.empty() && !is_good_name(name)) section.error("name", "allowed is " + std::string(good_name_text));
+  if (std::ranges::find(*to.others, name, &NamedSet::name) != to.others->end()) {
+    section.error("name", "there is a set of this name already");
+  }
+}
+
+void read_file(Settings& section, SetReading& to) {
+  NamedSet& set = to.set;
+  set.file = section.text("file", "");
+  if (set.file.empty()) return;
+  if (auto more = read_set_file(set.file, set.type)) {
+    set.entries.insert(set.entries.end(), more->begin(), more->end());
+  } else {
+    std::istringstream lines(more.error().message);
+    for (std::string line; std::getline(lines, line);) section.error("file", line);
+  }
+}
+
+// What entries are depends on the type, and those of the file come behind.
+const std::vector<Option<SetReading>>& set_settings() {
+  static const std::vector<Option<SetReading>> all = option::all_reloadable<SetReading>(
+      {Option<SetReading>{"name", "what rules call it, with `@` in front", read_name,
+                          [](const SetReading& of) { return option::literal(of.set.name); }}
+           .takes(std::string(good_name_text))
+           .by_default(option::required),
+       option::word<SetReading>(
+           "type", [](auto& all) -> auto& { return all.set.type; },
+           {{"addresses", SetType::addresses}, {"ports", SetType::ports}}, "what its entries are"),
+       Option<SetReading>{
+           "entries",
+           "IPv4 and IPv6 addresses, both families in one set; or ports",
+           [](Settings& section, SetReading& to) { to.set.entries = read_entries(section, to.set.type); },
+           {}}
+           .takes("list such as `[\"192.0.2.0/24\", \"192.0.2.1-192.0.2.9\"]` or `[80, \"8000-8100\"]`")
+           .by_default("none"),
+       Option<SetReading>{"file",
+                          "a file of more entries: one a line, or several with blanks or commas between; `#` or `;` "
+                          "begins a comment. Read at start and at a reload; up to 1,000,000",
+                          read_file, [](const SetReading& of) { return option::literal(of.set.file); }}
+           .takes("path")});
+  return all;
+}
+
+}  // namespace
+
+OptionSection set_section(std::string title) {
+  return option::section(std::move(title), set_settings(), "A named set of addresses or ports, for rules.");
+}
+
 void read_sets(Settings& acl, std::vector<NamedSet>& sets) {
   for (Settings& section : acl.sections("set")) {
-    NamedSet set;
-    set.name = section.required_text("name");
-    if (!set.name.empty() && !is_good_name(set.name))
-      section.error("name", "allowed is " + std::string(good_name_text));
-    if (std::any_of(sets.begin(), sets.end(), [&](const NamedSet& other) { return other.name == set.name; })) {
-      section.error("name", "there is a set of this name already");
-    }
-    set.type =
-        section.choice("type", "addresses", {"addresses", "ports"}) == "ports" ? SetType::ports : SetType::addresses;
-    set.entries = read_entries(section, set.type);
-    set.file = section.text("file", "");
-    if (!set.file.empty()) {
-      if (auto more = read_set_file(set.file, set.type)) {
-        set.entries.insert(set.entries.end(), more->begin(), more->end());
-      } else {
-        std::istringstream lines(more.error().message);
-        for (std::string line; std::getline(lines, line);) section.error("file", line);
-      }
-    }
-    tidy(set.entries);
+    SetReading reading{{}, &sets};
+    option::read(set_settings(), section, reading);
+    tidy(reading.set.entries);
     section.finish();
-    sets.push_back(std::move(set));
+    sets.push_back(std::move(reading.set));
   }
 }
 

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/option_facts.h"
 #include "base/settings.h"
 #include "lookup/acl/partition.h"
 
@@ -67,6 +68,8 @@ Expected<std::vector<SetEntry>> read_set_text(std::string_view text, const std::
 
 // The sets of an [acl] section, behind those that `sets` has, whose names they may not have.
 void read_sets(Settings& acl, std::vector<NamedSet>& sets);
+// Their keys; `title` as the file has it.
+OptionSection set_section(std::string title);
 
 // The prefixes, ascending, that together are all of first..last; at most 62 of IPv4, 254 of IPv6.
 std::vector<packet::IpPrefix> prefixes_of(const SetEntry& addresses);
