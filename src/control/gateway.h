@@ -29,7 +29,6 @@
 #include "control/snapshot.h"
 #include "control/twin_addresses.h"
 #include "engine/engine.h"
-#include "engine/named_sets.h"
 #include "engine/stream_admission.h"
 #include "engine/tables.h"
 #include "function/routing.h"
@@ -56,15 +55,8 @@ class Gateway : public StatsSource {
   Snapshot snapshot() override;
   Expected<RouteTable> routes(const RouteQuery& query) override;
   Expected<std::vector<NeighbourRow>> neighbours() override;
-  Expected<AclTable> acl(std::uint32_t limit) override;
-  Expected<std::vector<AclSetRow>> acl_sets(const std::string& name, std::uint32_t limit) override;
-  Expected<std::string> add_to_set(const std::string& name, const std::vector<std::string>& entries) override;
-  Expected<std::string> remove_from_set(const std::string& name, const std::vector<std::string>& entries) override;
-  Expected<StreamTable> streams(const StreamQuery& query) override;
-  Expected<function::StreamChange> add_stream(const std::string& text) override;
-  Expected<function::StreamChange> remove_stream(const std::string& text) override;
-  Expected<function::StreamChange> replace_stream(const std::string& text) override;
-  Expected<function::StreamChange> release_stream(const std::string& text) override;
+  engine::ApiAnswer ask(const engine::ElementType& type, const engine::ApiRoute& route,
+                        const engine::ApiRequest& request) override;
   Expected<std::unique_ptr<CaptureStream>> capture(const CaptureRequest& request) override;
   std::string config() override;
   std::vector<FunctionRow> functions() override;
@@ -82,8 +74,6 @@ class Gateway : public StatsSource {
   Expected<void> address_twins();
   void address_again(std::size_t port);
   Expected<void> open_admission();
-  Expected<engine::NamedSets*> named_sets();
-  Expected<function::MediaStreams*> media_streams();
   Expected<void> open_mirror();
   void note_policy_routing() const;
   Expected<void> open_rtsp_proxy();

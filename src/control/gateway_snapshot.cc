@@ -270,48 +270,6 @@ RouteTable list_routes(const function::RouteTable& table, const engine::PortTabl
   return result;
 }
 
-AclTable list_rules(const engine::CountedRules& rules, std::uint32_t limit) {
-  const engine::CountedRules::Listing listing = rules.list(limit);
-  const auto row_of = [](std::uint64_t number, const engine::CountedRule& rule) {
-    return AclRow{number, rule.action, rule.match, rule.frames, rule.bytes, rule.name, rule.comment};
-  };
-  AclTable table;
-  for (const engine::CountedRule& rule : listing.rules) table.rules.push_back(row_of(table.rules.size() + 1, rule));
-  table.count = listing.count;
-  table.unmatched = row_of(0, listing.unmatched);
-  return table;
-}
-
-namespace {
-
-StreamRow stream_row(function::MediaStreamRow&& row) {
-  StreamRow one{std::move(row.name),  std::move(row.action), std::move(row.carries),
-                std::move(row.suite), std::move(row.origin), std::move(row.ingress)};
-  one.rate = row.rate;
-  one.measured = std::move(row.measured);
-  one.rtp_packets = row.rtp.packets;
-  one.rtp_bytes = row.rtp.bytes;
-  one.rtcp_packets = row.rtcp.packets;
-  one.rtcp_bytes = row.rtcp.bytes;
-  one.passed = row.passed;
-  for (std::size_t i = 0; i < row.lost.size(); ++i) one.drops.emplace(function::stream_loss_names[i], row.lost[i]);
-  one.ssrcs = row.ssrcs;
-  if (row.age) one.age_ms = row.age->count();
-  return one;
-}
-
-}  // namespace
-
-StreamTable list_streams(const function::MediaStreams& streams, const StreamQuery& query) {
-  StreamTable table;
-  std::size_t count = 0;
-  for (function::MediaStreamRow& row : streams.list(query.limit, query.address, count)) {
-    table.streams.push_back(stream_row(std::move(row)));
-  }
-  table.count = count;
-  return table;
-}
-
 namespace {
 
 class Differences {

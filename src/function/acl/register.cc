@@ -7,6 +7,7 @@
 #include "engine/element.h"
 #include "engine/port_table.h"
 #include "function/acl/acl.h"
+#include "function/acl/acl_type.h"
 #include "lookup/acl/acl_settings.h"
 #include "lookup/acl/classbench.h"
 
@@ -102,7 +103,8 @@ Expected<std::unique_ptr<engine::Element>> make_acl(Settings& settings, const en
 const bool registered = engine::register_element(
     {.name = "acl",
      .text = "permits, denies, rejects, marks or polices IPv4 and IPv6 frames by a list of rules",
-     .make = make_acl});
+     .make = make_acl,
+     .find_trait = find_acl_type_trait});
 
 }  // namespace
 }  // namespace sluice::function

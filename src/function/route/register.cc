@@ -90,7 +90,7 @@ Expected<std::unique_ptr<engine::Element>> make_router(Settings& settings, const
 }
 
 const bool registered = engine::register_element(
-    {.name = "route", .text = "IPv4 and IPv6 router", .make = make_router, .ends_chain = true});
+    {.name = "route", .text = "IPv4 and IPv6 router", .make = make_router, .ends_chain = true, .usual = true});
 
 }  // namespace
 }  // namespace sluice::function

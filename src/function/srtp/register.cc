@@ -7,6 +7,7 @@
 #include "engine/port_table.h"
 #include "function/srtp/rtsp_settings.h"
 #include "function/srtp/srtp.h"
+#include "function/srtp/srtp_type.h"
 #include "function/srtp/stream_settings.h"
 #include "media/srtp/master_keys.h"
 
@@ -47,7 +48,8 @@ const bool registered = engine::register_element(
      .make = make_srtp,
      .one_thread = true,
      .launches_alone = true,
-     .classify_time = std::chrono::nanoseconds(420)});
+     .classify_time = std::chrono::nanoseconds(420),
+     .find_trait = find_srtp_type_trait});
 
 }  // namespace
 }  // namespace sluice::function
