@@ -7,7 +7,7 @@
 
 #include "cli/text.h"
 #include "control/health.h"
-#include "function/route/control_plane.h"
+#include "function/control_plane.h"
 
 namespace sluice::cli {
 

@@ -190,7 +190,8 @@ const std::vector<Option<port::PortOptions>>& port_settings() {
                    "a router's twin is to have no address: that is then no [ailment](monitoring.md#what-is-looked-at)"),
       option::text(
           "peer", &PortOptions::peer,
-          "port that `bridge`, `echo` and `touch` send to; by default the other of two ports, else the port itself"),
+          "port that functions send to which do not look at addresses, as a bridge does; by default the other of two "
+          "ports, else the port itself"),
       option::number("descriptors", &PortOptions::descriptors, {64, 32768}, "per queue and direction, 64 to 32768"),
       option::flag("promiscuous", &PortOptions::promiscuous, "receive frames for any MAC address")};
   return all;

@@ -6,7 +6,9 @@
 #include <utility>
 
 #include "control/config_sections.h"
+#include "control/section_views.h"
 #include "device/name.h"
+#include "engine/answers.h"
 #include "engine/engine.h"
 #include "port/virtual_device.h"
 
@@ -14,8 +16,15 @@ namespace sluice::control {
 namespace {
 
 constexpr unsigned max_reads = 16;
-// Reasons that frames may be answered for.
-constexpr std::string_view answered[] = {"ttl_expired", "too_big", "inspect_rejected", "acl_rejected"};
+
+// Of all elements that there are.
+std::set<packet::Reason> answered_reasons() {
+  std::set<packet::Reason> reasons;
+  for (const auto& [type, answers] : types_with<engine::Answers>()) {
+    for (const packet::Reason reason : answers->answered()) reasons.insert(reason);
+  }
+  return reasons;
+}
 
 std::string protocol_name(std::uint32_t protocol) {
   switch (protocol) {  // RTPROT_*, linux/rtnetlink.h and FRR's
@@ -224,10 +233,11 @@ Snapshot take_snapshot(engine::Engine& engine, const engine::Options& options) {
   for (std::size_t i = 0; i < stats.ports.size(); ++i) {
     snapshot.ports.push_back(port_of(engine, stats.ports[i], i));
   }
+  const std::set<packet::Reason> answered = answered_reasons();
   for (unsigned reason = 1; reason < packet::reason_count(); ++reason) {
     const std::string name(packet::reason_name(reason));
     snapshot.drops.push_back({name, std::string(packet::reason_text(reason)), stats.drops[reason]});
-    if (stats.answers[reason] != 0 || std::ranges::find(answered, name) != std::end(answered)) {
+    if (stats.answers[reason] != 0 || answered.contains(static_cast<packet::Reason>(reason))) {
       snapshot.icmp_errors.push_back({name, stats.answers[reason]});
     }
   }
@@ -318,20 +328,6 @@ void compare_ports(const std::vector<port::PortOptions>& running, const std::vec
   }
 }
 
-// Which servers there are the element compares.
-void compare_deadlines(const rtsp::MediumDeadlines& running, const rtsp::MediumDeadlines& wanted,
-                       Differences& differences) {
-  const auto compare = [&](const char* section, const rtsp::DeadlineKeys& before, const rtsp::DeadlineKeys& after) {
-    for (std::size_t i = 0; i < rtsp::DeadlineKeys::keys.size(); ++i) {
-      differences.compare(std::string(section) + rtsp::DeadlineKeys::keys[i].name, before.values[i], after.values[i]);
-    }
-  };
-  compare("[srtp.rtsp] ", running.all, wanted.all);
-  for (std::size_t i = 0; i < std::min(running.servers.size(), wanted.servers.size()); ++i) {
-    compare("[[srtp.rtsp.server]] ", running.servers[i], wanted.servers[i]);
-  }
-}
-
 }  // namespace
 
 std::string needs_restart(const Config& running, const Config& wanted) {
@@ -348,7 +344,6 @@ std::string needs_restart(const Config& running, const Config& wanted) {
   differences.compare("[profile] others", running.profile.refuses_others, wanted.profile.refuses_others);
   differences.compare("[profile] streams", running.profile.admits, wanted.profile.admits);
   differences.compare("[profile] bursts", running.profile.counts_bursts, wanted.profile.counts_bursts);
-  compare_deadlines(running.rtsp_deadlines, wanted.rtsp_deadlines, differences);
   compare_settings("[api]", api_settings(), running.api, wanted.api, differences);
   compare_settings("[log]", log_settings(), running.log, wanted.log, differences);
   return differences.lines();

@@ -9,7 +9,7 @@
 #include "control/netlink/mirror.h"
 #include "control/snapshot.h"
 #include "engine/engine.h"
-#include "function/route/route_table.h"
+#include "function/routing.h"
 
 namespace sluice::control {
 

@@ -168,7 +168,7 @@ struct Snapshot {
   // What of the kernel's forwarding is off, and how to put it on, where it forwards what the fast path leaves to it;
   // empty: nothing.
   std::string forwarding_off;
-  // What keeps RTSP from the proxy (rtsp/local_delivery.h); empty: nothing, or there is none.
+  // What keeps RTSP from the proxy (engine/service.h, ailment()); empty: nothing, or there is none.
   std::string rtsp_ailment;
   // Files that the program appends to and cannot write now, each with why (base/appended_file.h).
   std::vector<std::string> output_troubles;

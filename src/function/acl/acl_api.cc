@@ -4,7 +4,6 @@
 #include "base/json_text.h"
 #include "engine/counted_rules.h"
 #include "engine/named_sets.h"
-#include "engine/traits.h"
 #include "function/acl/acl_rows.h"
 #include "function/acl/acl_type.h"
 #include "lookup/acl/named_set.h"
@@ -108,12 +107,6 @@ engine::ApiRoute changes_set(const char* path, Make make) {
           .waits_for_reload = true};
 }
 
-class Type final : public engine::Api, public engine::Verbs {
- public:
-  const std::vector<engine::ApiRoute>& routes() const override { return acl_routes(); }
-  std::vector<engine::Verb> verbs() const override { return acl_verbs(); }
-};
-
 }  // namespace
 
 const std::vector<engine::ApiRoute>& acl_routes() {
@@ -125,11 +118,6 @@ const std::vector<engine::ApiRoute>& acl_routes() {
       changes_set("/sets/remove", &engine::NamedSets::remove_from_set),
   };
   return all;
-}
-
-void* find_acl_type_trait(std::string_view name) {
-  static Type type;
-  return engine::offer<engine::Api, engine::Verbs>(name, &type);
 }
 
 }  // namespace sluice::function

@@ -1,5 +1,5 @@
 // What the element "acl" has outside of the packet path: its routes of the API, GET /api/v1/acl and those of sets below
-// it, and the verbs of `sluice ctl acl`.
+// it, the verbs of `sluice ctl acl`, and the files of its section.
 #pragma once
 
 #include <string_view>

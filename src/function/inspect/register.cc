@@ -7,6 +7,7 @@
 #include "engine/element.h"
 #include "engine/port_table.h"
 #include "function/inspect/inspect.h"
+#include "function/inspect/inspect_type.h"
 #include "match/rules/given_variables.h"
 
 namespace sluice::function {
@@ -137,7 +138,8 @@ const bool registered = engine::register_element(
      .make = make_inspect,
      .follows_conversations = true,
      .one_thread = true,
-     .classify_time = std::chrono::nanoseconds(75)});
+     .classify_time = std::chrono::nanoseconds(75),
+     .find_trait = find_inspect_type_trait});
 
 }  // namespace
 }  // namespace sluice::function

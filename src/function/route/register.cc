@@ -6,7 +6,11 @@
 #include <string>
 #include <utility>
 
+#include "engine/answers.h"
 #include "engine/element.h"
+#include "engine/section_files.h"
+#include "engine/traits.h"
+#include "function/route/answered_reasons.h"
 #include "function/route/route.h"
 
 namespace sluice::function {
@@ -89,8 +93,25 @@ Expected<std::unique_ptr<engine::Element>> make_router(Settings& settings, const
   return std::make_unique<Router>(std::move(options), ports);
 }
 
-const bool registered = engine::register_element(
-    {.name = "route", .text = "IPv4 and IPv6 router", .make = make_router, .ends_chain = true, .usual = true});
+class Type final : public engine::SectionFiles, public engine::Answers {
+ public:
+  std::vector<Read> reads(Settings& section) const override {
+    return {{section.text("table", ""), "the file of [route] table"}};
+  }
+  std::vector<packet::Reason> answered() const override { return {ttl_expired, too_big}; }
+};
+
+void* find_type_trait(std::string_view name) {
+  static Type type;
+  return engine::offer<engine::SectionFiles, engine::Answers>(name, &type);
+}
+
+const bool registered = engine::register_element({.name = "route",
+                                                  .text = "IPv4 and IPv6 router",
+                                                  .make = make_router,
+                                                  .ends_chain = true,
+                                                  .usual = true,
+                                                  .find_trait = find_type_trait});
 
 }  // namespace
 }  // namespace sluice::function

@@ -12,7 +12,7 @@
 #include <set>
 #include <vector>
 
-#include "function/route/control_plane.h"
+#include "function/control_plane.h"
 #include "packet/ip_address.h"
 
 namespace sluice::function {

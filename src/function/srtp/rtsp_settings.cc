@@ -189,6 +189,7 @@ void read_measuring(Settings& settings, RtspOptions& options) {
 
 RtspOptions read_rtsp(Settings settings, const engine::PortTable& ports) {
   RtspOptions options;
+  options.deadlines = rtsp::read_medium_deadlines(settings);  // before the servers' sections are finished
   read_servers(settings, options);
   read_ports(settings, options);
   read_listen(settings, options);
@@ -235,9 +236,9 @@ RtspOptions read_rtsp(Settings settings, const engine::PortTable& ports) {
 
 std::string rtsp_changes(const RtspOptions& running, const RtspOptions& wanted) {
   std::string lines;
-  const auto compare = [&](const char* key, const auto& member) {
+  const auto compare = [&](const std::string& key, const auto& member) {
     if (member(running) == member(wanted)) return;
-    lines += (lines.empty() ? "" : "\n") + std::string(key) + " cannot change while the gateway runs: restart it";
+    lines += (lines.empty() ? "" : "\n") + key + " cannot change while the gateway runs: restart it";
   };
   const auto of = [](auto RtspOptions::*member) { return [member](const RtspOptions& all) { return all.*member; }; };
   const auto ports = [](const RtspOptions& all) { return std::pair(all.first_media_port, all.last_media_port); };
@@ -267,6 +268,14 @@ std::string rtsp_changes(const RtspOptions& running, const RtspOptions& wanted) 
   compare("[srtp.rtsp] idle_timeout", of(&RtspOptions::idle_timeout));
   compare("[srtp.rtsp] table", of(&RtspOptions::table));
   compare("[srtp.rtsp] priority", of(&RtspOptions::priority));
+  for (std::size_t i = 0; i < rtsp::DeadlineKeys::keys.size(); ++i) {
+    const std::string key = rtsp::DeadlineKeys::keys[i].name;
+    compare("[srtp.rtsp] " + key, [i](const RtspOptions& all) { return all.deadlines.all.values[i]; });
+    for (std::size_t at = 0; at < std::min(running.upstream.size(), wanted.upstream.size()); ++at) {
+      compare("[[srtp.rtsp.server]] " + key,
+              [i, at](const RtspOptions& all) { return all.deadlines.servers[at].values[i]; });
+    }
+  }
   if (lines.empty() && !(running == wanted)) lines = "[srtp.rtsp] cannot change while the gateway runs: restart it";
   return lines;
 }

@@ -2,7 +2,6 @@
 #include <utility>
 
 #include "base/json_text.h"
-#include "engine/traits.h"
 #include "function/media_streams.h"
 #include "function/srtp/srtp_type.h"
 #include "function/srtp/stream_table.h"
@@ -67,12 +66,6 @@ engine::ApiRoute changes(const char* path, Make make) {
   return {.path = path, .change = true, .what = "SRTP streams", .answer = answer, .often = true};
 }
 
-class Type final : public engine::Api, public engine::Verbs {
- public:
-  const std::vector<engine::ApiRoute>& routes() const override { return srtp_routes(); }
-  std::vector<engine::Verb> verbs() const override { return srtp_verbs(); }
-};
-
 }  // namespace
 
 const std::vector<engine::ApiRoute>& srtp_routes() {
@@ -84,11 +77,6 @@ const std::vector<engine::ApiRoute>& srtp_routes() {
       changes("/release", &MediaStreams::release_text),
   };
   return all;
-}
-
-void* find_srtp_type_trait(std::string_view name) {
-  static Type type;
-  return engine::offer<engine::Api, engine::Verbs>(name, &type);
 }
 
 }  // namespace sluice::function

@@ -20,7 +20,10 @@ class Fake final : public engine::Element, public MediaStreams {
   std::vector<MediaStreamRow> list(std::size_t limit, const packet::IpAddress& of, std::size_t& count) const override {
     asked_limit = limit;
     asked_address = of.empty() ? "" : of.str();
-    MediaStreamRow row{"10.0.0.1:1 -> 10.0.0.2:2", "protect", "rtp", "AEAD_AES_128_GCM", "api", ""};
+    MediaStreamRow row;
+    row.name = "10.0.0.1:1 -> 10.0.0.2:2";
+    row.action = "protect";
+    row.origin = "api";
     row.rate = 5000;
     row.measured = "yes";
     row.rtp.packets = 7;

@@ -1,5 +1,5 @@
 // What the element "srtp" has outside of the packet path: its routes of the API, GET /api/v1/srtp and changes below it,
-// and the verbs of `sluice ctl srtp`.
+// the verbs of `sluice ctl srtp`, notes on its section, what its streams ask for, traffic for `sluice calibrate`.
 #pragma once
 
 #include <string_view>
