@@ -1,6 +1,7 @@
 #include "udp_prefix.h"
 
 #include <sluice/base/settings.h>
+#include <sluice/engine/api.h>
 #include <sluice/engine/emitter.h>
 #include <sluice/plugin.h>
 
@@ -14,6 +15,7 @@ namespace {
 using sluice::Expected;
 using sluice::Settings;
 using sluice::engine::Batch;
+using sluice::engine::Element;
 using sluice::engine::Span;
 
 // Counted as any other reason for a drop. On purpose: /healthz does not call it an ailment.
@@ -37,6 +39,27 @@ Rule read_rule(Settings& settings) {
   if (is_hex) rule.length = static_cast<std::uint8_t>(digits.size() / 2);
   if (!is_hex) settings.error("bytes", "1 to 8 bytes in hexadecimal are needed, such as \"17 00 03 2a\"");
   return rule;
+}
+
+// What the type has, in a chain or not: its route of the API, GET /api/v1/udp_prefix.
+class Type final : public sluice::engine::Api {
+ public:
+  const std::vector<sluice::engine::ApiRoute>& routes() const override {
+    static const std::vector<sluice::engine::ApiRoute> all = {
+        {.path = "",
+         .what = "prefix of UDP",
+         .answer = [](Element& element, const sluice::engine::ApiRequest& request) {
+           if (!request.parameters.empty())
+             return sluice::engine::refused(sluice::engine::bad_request, "no parameters");
+           return sluice::engine::ApiAnswer{.text = element.trait<sluice::engine::View>()->view()};
+         }}};
+    return all;
+  }
+};
+
+void* find_type_trait(std::string_view name) {
+  static Type type;
+  return sluice::engine::offer<sluice::engine::Api>(name, &type);
 }
 
 }  // namespace
@@ -87,5 +110,6 @@ SLUICE_PLUGIN("udp_prefix", "1.0", [] {
        .make = [](sluice::Settings& settings,
                   const sluice::engine::PortTable&) -> sluice::Expected<std::unique_ptr<sluice::engine::Element>> {
          return std::make_unique<udp_prefix::UdpPrefix>(udp_prefix::read_rule(settings));
-       }}};
+       },
+       .find_trait = udp_prefix::find_type_trait}};
 })
