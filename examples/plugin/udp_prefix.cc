@@ -1,6 +1,7 @@
 #include "udp_prefix.h"
 
 #include <sluice/base/option.h>
+#include <sluice/engine/api.h>
 #include <sluice/engine/emitter.h>
 #include <sluice/plugin.h>
 
@@ -16,6 +17,7 @@ using sluice::Expected;
 using sluice::Option;
 using sluice::Settings;
 using sluice::engine::Batch;
+using sluice::engine::Element;
 using sluice::engine::Span;
 
 // Counted as any other reason for a drop. On purpose: /healthz does not call it an ailment.
@@ -67,6 +69,27 @@ Rule read_rule(Settings& section) {
   return rule;
 }
 
+// What the type has, in a chain or not: its route of the API, GET /api/v1/udp_prefix.
+class Type final : public sluice::engine::Api {
+ public:
+  const std::vector<sluice::engine::ApiRoute>& routes() const override {
+    static const std::vector<sluice::engine::ApiRoute> all = {
+        {.path = "",
+         .what = "prefix of UDP",
+         .answer = [](Element& element, const sluice::engine::ApiRequest& request) {
+           if (!request.parameters.empty())
+             return sluice::engine::refused(sluice::engine::bad_request, "no parameters");
+           return sluice::engine::ApiAnswer{.text = element.trait<sluice::engine::View>()->view()};
+         }}};
+    return all;
+  }
+};
+
+void* find_type_trait(std::string_view name) {
+  static Type type;
+  return sluice::engine::offer<sluice::engine::Api>(name, &type);
+}
+
 }  // namespace
 
 void UdpPrefix::look(Batch& batch, Span span) {
@@ -116,5 +139,6 @@ SLUICE_PLUGIN("udp_prefix", "1.0", [] {
                   const sluice::engine::PortTable&) -> sluice::Expected<std::unique_ptr<sluice::engine::Element>> {
          return std::make_unique<udp_prefix::UdpPrefix>(udp_prefix::read_rule(settings));
        },
-       .options = [] { return std::vector{sluice::option::section("[udp_prefix]", udp_prefix::settings())}; }}};
+       .options = [] { return std::vector{sluice::option::section("[udp_prefix]", udp_prefix::settings())}; },
+       .find_trait = udp_prefix::find_type_trait}};
 })

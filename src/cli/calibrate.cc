@@ -17,9 +17,8 @@
 #include "base/machine.h"
 #include "base/units.h"
 #include "cli/calibrate/acceptance.h"
-#include "cli/calibrate/made_streams.h"
-#include "cli/calibrate/media_traffic.h"
 #include "cli/calibrate/output_file.h"
+#include "cli/calibrate/own_traffic.h"
 #include "cli/calibrate/replayed_gateway.h"
 #include "cli/commands.h"
 #include "cli/completion.h"
@@ -151,7 +150,7 @@ Expected<CalibrationPlan> plan_of(const CalibrateOptions& options, control::Conf
     if (packet < least_packet || packet > largest) {
       return make_error("--packets " + std::to_string(packet) + ": allowed is from " + std::to_string(least_packet) +
                         " to " + std::to_string(largest) + ", the largest MTU with its Ethernet header" +
-                        (media != 0 ? ", less what srtp adds" : ""));
+                        (media != 0 ? ", less what " + traffic_element(config) + " adds" : ""));
     }
   }
   return plan;
@@ -180,13 +179,10 @@ int measure(const CalibrateOptions& options, const std::string& text, control::C
   if (!plan) return refuse("calibrate: " + plan.error().message);
   engine::Profile profile;
   profile.subject = control::profile_subject(own, on_gpu ? *gpu : "cpu");
-  const std::vector<std::string> kinds = control::media_kinds(own);
-  const bool has_media = std::ranges::find(config.engine.chain, "srtp") != config.engine.chain.end();
-  if (has_media) {
-    const auto traffic = MediaTraffic::make(config, plan->packets.front(), profile.subject.lanes);
-    if (!traffic) return refuse("calibrate: " + traffic.error().message);
-    profile.media = traffic->kinds();
-  }
+  const std::vector<std::string> kinds = control::stream_kinds(own);
+  const auto traffic = own_traffic(config, plan->packets.front(), profile.subject.lanes);
+  if (!traffic) return refuse("calibrate: " + traffic.error().message);
+  if (*traffic != nullptr) profile.media = (*traffic)->kinds();
   std::string unfit;  // streams of the file
   ProfileCheck accepts;
   if (!options.out.empty()) {
@@ -255,7 +251,7 @@ int run(const CalibrateOptions& options) {
   const std::string text{std::istreambuf_iterator<char>(file), {}};
   const std::string limitless = without_limits(text);
   control::Config own = control::Config::from_text(limitless, options.file, false);
-  const MadeStreams made = own.ok() ? made_streams(own) : MadeStreams{};
+  const engine::Calibration::Made made = own.ok() ? made_streams(own) : engine::Calibration::Made{};
   control::Config config = control::Config::from_text(limitless + made.text, options.file, false);
   if (!options.device.empty()) config.engine.device = options.device;
   if (const auto checked = control::make_checked_pipeline(config, control::described_ports(config.engine));
@@ -296,12 +292,8 @@ void add_calibrate(CLI::App& app, int& status) {
   complete_with_files(command->add_option(
       "--csv", options->csv, "write a row for each measurement here; such a table that is there is written over"));
   command->footer(
-      "The chain runs with its settings, lanes and batches; its ports are frames from memory, and of an element "
-      "\"srtp\" "
-      "its\n"
-      "streams; those of [srtp.rtsp], and where there are fewer than lanes, are made up with random keys. What is to "
-      "be\n"
-      "unprotected is protected first, by streams that have the same keys.\n"
+      "The chain runs with its settings, lanes and batches; its ports are frames from memory, and " + traffic_text() +
+      "\n"
       "Takes a minute or two. No other file than an empty one, a profile or a table is written over, and both are\n"
       "written when all is measured, but a profile of nothing that was carried in time. Exit status: 0 measured, 1 it\n"
       "could not be, or nothing was carried in time, 2 bad input.");

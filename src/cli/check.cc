@@ -16,9 +16,10 @@
 #include "control/loading.h"
 #include "control/pipeline_maker.h"
 #include "control/port_notes.h"
-#include "control/srtp_notes.h"
+#include "control/section_views.h"
 #include "control/start_needs.h"
 #include "control/stream_demands.h"
+#include "engine/advice.h"
 #include "engine/bound.h"
 #include "engine/engine.h"
 #include "engine/tables.h"
@@ -75,7 +76,7 @@ void check_streams(control::Config& config) {
   }
   auto streams = control::stream_demands(config);
   const bool fit = control::admit_streams(**admission, {}, streams);
-  if (!control::check_rtsp_deadlines(**admission, config) || !fit) return;
+  if (!control::check_later_deadlines(**admission, config) || !fit) return;
   std::printf("streams: %s\n", (*admission)->text().c_str());
   if (const std::string note = (*admission)->burst_note(); !note.empty()) std::fprintf(stderr, "%s\n", note.c_str());
 }
@@ -123,13 +124,11 @@ int check(const std::string& path) {
     for (const std::string& note : control::conversation_notes(config.engine)) {
       std::fprintf(stderr, "%s\n", note.c_str());
     }
-    for (const std::string& note : control::shared_key_notes(config)) std::fprintf(stderr, "%s\n", note.c_str());
-    if (const std::string note = control::readable_keys_note(config); !note.empty()) {
-      std::fprintf(stderr, "%s\n", note.c_str());
-    }
-    for (const std::string& note : control::rtsp_notes(config, control::rtsp::host_limits())) {
-      std::fprintf(stderr, "%s\n", note.c_str());
-    }
+    control::each_of_chain<engine::Advice>(config, [](const engine::Advice& advice, engine::SectionView& view) {
+      for (const std::string& note : advice.notes(view, engine::Advice::Occasion::check)) {
+        std::fprintf(stderr, "%s\n", note.c_str());
+      }
+    });
     for (const std::string& note : control::port_notes(config.engine)) {
       std::fprintf(stderr, "%s: %s\n", config.file().c_str(), note.c_str());
     }

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "base/json_text.h"
 #include "cli/commands.h"
 #include "cli/completion.h"
 #include "control/api.h"
@@ -32,54 +33,35 @@ class Source final : public control::StatsSource {
     return control::RouteTable{{{"10.0.0.0/8", "unicast", {{"left", "10.1.1.1", 1}}, 20, "bgp"}}, 1};
   }
   Expected<std::vector<control::NeighbourRow>> neighbours() override { return make_error("the chain is no router"); }
-  Expected<control::AclTable> acl(std::uint32_t limit) override {
-    acl_limit = limit;
-    return control::AclTable{{{1, "deny", "destination_port=22 protocol=tcp", 5, 320}}, 3, {0, "permit", "", 2, 128}};
-  }
-  Expected<std::vector<control::AclSetRow>> acl_sets(const std::string& name, std::uint32_t /*limit*/) override {
-    if (name == "nobody") return make_error("there is no set \"nobody\"");
-    return std::vector<control::AclSetRow>{{"bad", "addresses", 3, 1, true, "bad.txt", {"192.0.2.1", "192.0.2.8/31"}}};
-  }
-  Expected<std::string> add_to_set(const std::string& name, const std::vector<std::string>& entries) override {
-    set_changes.push_back("+" + name + " " + std::to_string(entries.size()) + " " + entries.front());
-    return std::string("added");
-  }
-  Expected<std::string> remove_from_set(const std::string& name, const std::vector<std::string>& entries) override {
-    set_changes.push_back("-" + name + " " + std::to_string(entries.size()) + " " + entries.front());
-    return std::string("removed");
-  }
-  std::vector<std::string> set_changes;
-  Expected<control::StreamTable> streams(const control::StreamQuery& query) override {
-    stream_address = query.address.str();
-    control::StreamTable table{
-        {{"10.0.0.1:1 -> 10.0.0.2:2", "protect", "rtp", "AEAD_AES_128_GCM", "api", "", 1'600'000, "not yet"}},
-        query.limit + 1};
-    control::StreamRow& row = table.streams[0];
-    row.rtp_packets = 7;
-    row.rtp_bytes = 700;
-    row.rtcp_packets = 2;
-    row.rtcp_bytes = 100;
-    row.drops = {{"auth_failed", 3}, {"replayed", 4}, {"policed", 5}, {"too_old", 6}, {"others", 10}};
-    row.ssrcs = 1;
-    row.age_ms = 20;
-    return table;
-  }
-  Expected<function::StreamChange> add_stream(const std::string& text) override {
-    if (!mistakes.empty()) return make_error(mistakes);
-    stream_text = text;
-    return function::StreamChange{"added", stream_warnings};
-  }
-  Expected<function::StreamChange> replace_stream(const std::string& text) override {
-    stream_text = text;
-    return function::StreamChange{"replaced"};
-  }
-  Expected<function::StreamChange> release_stream(const std::string& text) override {
-    stream_text = text;
-    return function::StreamChange{"released"};
-  }
-  Expected<function::StreamChange> remove_stream(const std::string& text) override {
-    stream_text = text;
-    return function::StreamChange{"removed"};
+  engine::ApiAnswer ask(const engine::ElementType& type, const engine::ApiRoute& route,
+                        const engine::ApiRequest& request) override {
+    const auto parameter = [&](const char* name) {
+      const auto found = request.parameters.find(name);
+      return found == request.parameters.end() ? std::string() : found->second;
+    };
+    const std::string path = std::string(type.name) + route.path;
+    asked.push_back(path + " " + parameter("limit"));
+    if (path == "acl") {
+      return {.text = R"({"count":3,"rules":[{"number":1,"action":"deny","match":"destination_port=22 protocol=tcp",)"
+                      R"("frames":5,"bytes":320}],"unmatched":{"action":"permit","frames":2,"bytes":128}})"};
+    }
+    if (path == "acl/sets") {
+      if (parameter("name") == "nobody") return engine::refused(engine::conflict, "there is no set \"nobody\"");
+      return {.text = R"([{"name":"bad","type":"addresses","entries":3,"rules":1,"changed":true,"file":"bad.txt",)"
+                      R"("first":["192.0.2.1","192.0.2.8/31"]}])"};
+    }
+    if (path == "srtp") {
+      stream_address = parameter("address");
+      return {.text =
+                  R"({"count":6,"streams":[{"stream":"10.0.0.1:1 -> 10.0.0.2:2","action":"protect","carries":"rtp",)"
+                  R"("suite":"AEAD_AES_128_GCM","origin":"api","rate":1600000,"measured":"not yet",)"
+                  R"("rtp_packets":7,"rtp_bytes":700,"rtcp_packets":2,"rtcp_bytes":100,"ssrcs":1,"age_ms":20,)"
+                  R"("drops":{"auth_failed":3,"replayed":4,"policed":5,"too_old":6,"others":10}}]})"};
+    }
+    if (!mistakes.empty()) return engine::refused(engine::conflict, mistakes);
+    body = request.body;
+    const std::string done = path.ends_with("/add") ? "added" : "removed";
+    return {.text = to_json_text(nlohmann::json{{"done", done}, {"warnings", warnings}})};
   }
   Expected<std::unique_ptr<control::CaptureStream>> capture(const control::CaptureRequest& request) override {
     return make_error("target: there is no port '" + request.target + "'");
@@ -96,10 +78,10 @@ class Source final : public control::StatsSource {
 
   std::uint64_t calls = 0;
   control::RouteQuery last_query;
-  std::uint32_t acl_limit = 0;
   bool stopped = false;
-  std::string mistakes, stream_text, stream_address;
-  std::vector<std::string> stream_warnings;
+  std::vector<std::string> asked;  // of elements: path and limit
+  std::string mistakes, body, stream_address;
+  std::vector<std::string> warnings;
 };
 
 inline std::string file_text(const char* path) {

@@ -47,11 +47,11 @@ TEST_F(Commands, CtlRoutesAsksForPrefixAndLimit) {
 
 TEST_F(Commands, CtlAclListsRulesWithTheirCounters) {
   EXPECT_EQ(sluice({"ctl", "acl", "--limit", "20000", "--api", "ADDRESS"}), 0);
-  EXPECT_EQ(source_.acl_limit, 20'000U);
+  EXPECT_EQ(source_.asked.back(), "acl 20000");
   EXPECT_THAT(out_, HasSubstr("1        deny         5    320  destination_port=22 protocol=tcp\n"));
   EXPECT_THAT(out_, HasSubstr("1 of 3 rules"));
   EXPECT_EQ(sluice({"ctl", "acl", "--json", "--api", "ADDRESS"}), 0);
-  EXPECT_EQ(source_.acl_limit, 100U);
+  EXPECT_EQ(source_.asked.back(), "acl 100");
   EXPECT_THAT(out_, StartsWith("{\"count\":3,\"rules\":[{"));
 }
 
@@ -66,8 +66,17 @@ TEST_F(Commands, CtlAclSetListsAndChangesSets) {
   EXPECT_EQ(sluice({"ctl", "acl", "set", "list", "a&b", "--api", "ADDRESS"}), 2);
   EXPECT_EQ(sluice({"ctl", "acl", "set", "add", "bad", "192.0.2.7", "::1", "--api", "ADDRESS"}), 0);
   EXPECT_EQ(out_, "added\n");
+  EXPECT_EQ(source_.asked.back(), "acl/sets/add ");
+  EXPECT_EQ(source_.body, R"({"entries":["192.0.2.7","::1"],"set":"bad"})");
   EXPECT_EQ(sluice({"ctl", "acl", "set", "remove", "bad", "::1", "--api", "ADDRESS"}), 0);
-  EXPECT_THAT(source_.set_changes, testing::ElementsAre("+bad 2 192.0.2.7", "-bad 1 ::1"));
+  EXPECT_EQ(source_.asked.back(), "acl/sets/remove ");
+  EXPECT_EQ(source_.body, R"({"entries":["::1"],"set":"bad"})");
+  EXPECT_EQ(sluice({"ctl", "acl", "set", "add", "bad", "--api", "ADDRESS"}), 2);
+  EXPECT_EQ(err_,
+            "sluice: ctl acl set add: ENTRY or -f FILE is required: 'sluice ctl acl set add --help' lists what there "
+            "is\n");
+  EXPECT_EQ(sluice({"ctl", "acl", "set", "add", "bad", "-f", "", "--api", "ADDRESS"}), 2);
+  EXPECT_EQ(err_, "sluice: ctl acl set add: FILE is empty: 'sluice ctl acl set add --help' lists what there is\n");
 }
 
 // As `< path` of a shell.
@@ -119,7 +128,7 @@ TEST_F(Commands, CtlTakesNothingOfAFileThatItCannotReadToItsEnd) {
   EXPECT_EQ(sluice(words), 2);
   EXPECT_EQ(err_,
             "sluice: the change has more than 96M, the most that one may: make several of it; nothing is changed\n");
-  EXPECT_TRUE(source_.set_changes.empty());
+  EXPECT_EQ(source_.body, "");
 }
 
 TEST_F(Commands, CtlSrtpListsAddsAndRemovesStreams) {
@@ -137,18 +146,18 @@ TEST_F(Commands, CtlSrtpListsAddsAndRemovesStreams) {
   EXPECT_EQ(sluice({"ctl", "srtp", "add", path, "--api", "ADDRESS"}), 0);
   EXPECT_EQ(out_, "added\n");
   EXPECT_EQ(err_, "");
-  EXPECT_EQ(source_.stream_text, "action = \"protect\"\n");
-  source_.stream_warnings = {"one", "two"};
+  EXPECT_EQ(source_.body, "action = \"protect\"\n");
+  source_.warnings = {"one", "two"};
   EXPECT_EQ(sluice({"ctl", "srtp", "add", path, "--api", "ADDRESS"}), 0);
   EXPECT_EQ(out_, "added\n");
   EXPECT_EQ(err_, "sluice: warning: one\nsluice: warning: two\n");
   EXPECT_EQ(sluice({"ctl", "srtp", "add", path, "--json", "--api", "ADDRESS"}), 0);
   EXPECT_THAT(out_, HasSubstr("\"warnings\":[\"one\",\"two\"]"));
   EXPECT_EQ(err_, "");
-  source_.stream_text.clear();
+  source_.body.clear();
   EXPECT_EQ(sluice({"ctl", "srtp", "remove", path, "--api", "ADDRESS"}), 0);
   EXPECT_EQ(out_, "removed\n");
-  EXPECT_EQ(source_.stream_text, "action = \"protect\"\n");
+  EXPECT_EQ(source_.body, "action = \"protect\"\n");
   source_.mistakes = "the request:1: action: is missing";
   EXPECT_EQ(sluice({"ctl", "srtp", "add", path, "--api", "ADDRESS"}), 1);
   EXPECT_EQ(err_, "sluice: the request:1: action: is missing\n");

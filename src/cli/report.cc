@@ -7,7 +7,7 @@
 
 #include "cli/text.h"
 #include "control/health.h"
-#include "function/route/control_plane.h"
+#include "function/control_plane.h"
 
 namespace sluice::cli {
 
@@ -148,68 +148,6 @@ std::string routes_report(const control::RouteTable& routes) {
   std::string out = table.str();
   if (routes.matching > routes.routes.size()) {
     out += fmt::format("{} of {} routes; --limit for more\n", routes.routes.size(), routes.matching);
-  }
-  return out;
-}
-
-std::string acl_report(const control::AclTable& acl) {
-  // Columns that no rule has anything for are left out.
-  const bool names = std::ranges::any_of(acl.rules, [](const auto& row) { return !row.name.empty(); });
-  const bool comments = std::ranges::any_of(acl.rules, [](const auto& row) { return !row.comment.empty(); });
-  std::vector<std::string> columns = {"RULE", "ACTION", ">FRAMES", ">BYTES", "MATCH"};
-  if (names) columns.insert(columns.begin() + 1, "NAME");
-  if (comments) columns.push_back("COMMENT");
-  Table table(columns);
-  const auto or_dash = [](const std::string& text) { return text.empty() ? "-" : text; };
-  const auto add = [&](const std::string& number, const control::AclRow& row, const std::string& match) {
-    std::vector<std::string> cells = {number, row.action, std::to_string(row.frames), std::to_string(row.bytes), match};
-    if (names) cells.insert(cells.begin() + 1, or_dash(row.name));
-    if (comments) cells.push_back(or_dash(row.comment));
-    table.add(cells);
-  };
-  for (const control::AclRow& row : acl.rules) add(std::to_string(row.number), row, row.match);
-  add("default", acl.unmatched, "no rule matches");
-  std::string out = table.str();
-  if (acl.count > acl.rules.size()) {
-    out += fmt::format("{} of {} rules; --limit for more\n", acl.rules.size(), acl.count);
-  }
-  return out;
-}
-
-std::string acl_sets_report(const std::vector<control::AclSetRow>& sets) {
-  if (sets.empty()) return "there are no sets: [[acl.set]] makes one\n";
-  Table table({"SET", "TYPE", ">ENTRIES", ">RULES", "CHANGED", "FILE"});
-  for (const control::AclSetRow& set : sets) {
-    table.add({set.name, set.type, std::to_string(set.entries), std::to_string(set.rules), set.changed ? "yes" : "no",
-               set.file.empty() ? "-" : set.file});
-  }
-  return table.str();
-}
-
-std::string streams_report(const control::StreamTable& streams) {
-  if (streams.count == 0) return "no such stream: none was added, or none has this address at one of its ends\n";
-  Table table({"STREAM", "ACTION", "CARRIES", "SUITE", "FROM", "PORT", ">BIT/S", "MEASURED", ">RTP", ">RTCP", ">BYTES",
-               ">PASSED", ">AUTH FAILED", ">REPLAYED", ">POLICED", ">OTHER DROPS", ">SSRCS", ">AGE MS"});
-  for (const control::StreamRow& row : streams.streams) {
-    std::uint64_t others = 0;
-    const auto drops = [&](const char* name) {
-      const auto at = row.drops.find(name);
-      const std::uint64_t count = at == row.drops.end() ? 0 : at->second;
-      others -= count;
-      return std::to_string(count);
-    };
-    for (const auto& [name, count] : row.drops) others += count;
-    const std::string auth_failed = drops("auth_failed"), replayed = drops("replayed"), policed = drops("policed");
-    table.add(
-        {row.stream, row.action, row.carries, row.suite.empty() ? "-" : row.suite, row.origin,
-         row.ingress.empty() ? "-" : row.ingress, row.rate == 0 ? "-" : short_number(static_cast<double>(row.rate)),
-         row.measured, std::to_string(row.rtp_packets), std::to_string(row.rtcp_packets),
-         std::to_string(row.rtp_bytes + row.rtcp_bytes), std::to_string(row.passed), auth_failed, replayed, policed,
-         std::to_string(others), std::to_string(row.ssrcs), row.age_ms < 0 ? "-" : std::to_string(row.age_ms)});
-  }
-  std::string out = table.str();
-  if (streams.count > streams.streams.size()) {
-    out += fmt::format("{} of {} streams; --limit for more\n", streams.streams.size(), streams.count);
   }
   return out;
 }

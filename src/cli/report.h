@@ -16,9 +16,6 @@ std::string degraded_line(const control::Snapshot& snapshot, std::string_view la
 std::string link_text(const control::PortSnapshot& port);
 std::string ports_report(const std::vector<control::PortSnapshot>& ports);
 std::string routes_report(const control::RouteTable& table);
-std::string acl_report(const control::AclTable& table);
-std::string acl_sets_report(const std::vector<control::AclSetRow>& sets);
-std::string streams_report(const control::StreamTable& table);
 std::string neighbours_report(const std::vector<control::NeighbourRow>& neighbours);
 
 class Rates;  // top_rates.h

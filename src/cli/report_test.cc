@@ -134,19 +134,6 @@ TEST(RoutesReport, ShowsNextHopsAndWhatIsLeftOut) {
             "5 of 7 routes; --limit for more\n");
 }
 
-TEST(AclReport, HasARowForEachRuleAndTheDefault) {
-  const control::AclTable table{
-      {{1, "deny", "destination_port=22 protocol=tcp", 12, 960}, {2, "mark 46", "any", 3'000'000, 192'000'000}},
-      9,
-      {0, "permit", "", 0, 0}};
-  EXPECT_EQ(acl_report(table),
-            "RULE     ACTION    FRAMES      BYTES  MATCH\n"
-            "1        deny          12        960  destination_port=22 protocol=tcp\n"
-            "2        mark 46  3000000  192000000  any\n"
-            "default  permit         0          0  no rule matches\n"
-            "2 of 9 rules; --limit for more\n");
-}
-
 TEST(NeighboursReport, IsATable) {
   EXPECT_EQ(neighbours_report({{"left", "10.1.1.1", "02:00:00:00:00:09"}}),
             "ADDRESS   MAC                PORT\n10.1.1.1  02:00:00:00:00:09  left\n");

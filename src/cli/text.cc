@@ -2,29 +2,7 @@
 
 #include <spdlog/fmt/fmt.h>
 
-#include <algorithm>
-
 namespace sluice::cli {
-namespace {
-
-std::string three_digits(double value) {
-  // Rounding must not make four digits of 999.6 or 9.996.
-  if (value >= 99.95) return fmt::format("{:.0f}", value);
-  return value >= 9.995 ? fmt::format("{:.1f}", value) : fmt::format("{:.2f}", value);
-}
-
-}  // namespace
-
-std::string short_number(double value) {
-  constexpr const char* factors[] = {"", " k", " M", " G", " T", " P"};
-  if (value < 999.5) return fmt::format("{:.0f}", value);
-  std::size_t i = 0;
-  while (value >= 999.5 && i + 1 < std::size(factors)) {
-    value /= 1000;
-    ++i;
-  }
-  return three_digits(value) + factors[i];
-}
 
 std::string bound_text(std::uint64_t ns, bool on_gpu) {
   return on_gpu ? "bound " + short_duration(ns) + " (but for late cycles and overruns)"
@@ -35,37 +13,6 @@ std::string clock_text(std::uint64_t seconds) {
   const std::uint64_t days = seconds / 86400;
   const std::string clock = fmt::format("{:02}:{:02}:{:02}", seconds / 3600 % 24, seconds / 60 % 60, seconds % 60);
   return days == 0 ? clock : fmt::format("{}d {}", days, clock);
-}
-
-std::string short_duration(std::uint64_t ns) {
-  if (ns == 0) return "0 us";
-  const double us = static_cast<double>(ns) / 1e3;
-  if (us < 999.5) return three_digits(us) + " us";
-  return us < 999.5e3 ? three_digits(us / 1e3) + " ms" : three_digits(us / 1e6) + " s";
-}
-
-std::string Table::str(bool color) const {
-  const std::vector<std::string>& headings = rows_[0];
-  std::vector<bool> right(headings.size());
-  std::vector<std::size_t> widths(headings.size());
-  for (std::size_t c = 0; c < headings.size(); ++c) {
-    right[c] = headings[c].starts_with('>');
-    for (const auto& row : rows_)
-      widths[c] = std::max(widths[c], row[c].size() - (&row == &rows_[0] && right[c] ? 1 : 0));
-  }
-  std::string out;
-  for (const auto& row : rows_) {
-    const bool heading = &row == &rows_[0];
-    std::string line;
-    for (std::size_t c = 0; c < row.size(); ++c) {
-      const std::string cell = heading && right[c] ? row[c].substr(1) : row[c];
-      const std::string space(widths[c] - cell.size(), ' ');
-      line += (c == 0 ? "" : "  ") + (right[c] ? space + cell : cell + space);
-    }
-    line.erase(line.find_last_not_of(' ') + 1);
-    out += heading && color ? "\x1b[1m" + line + "\x1b[0m\n" : line + "\n";
-  }
-  return out;
 }
 
 }  // namespace sluice::cli

@@ -9,10 +9,13 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <charconv>
 #include <chrono>
 #include <cstring>
+#include <functional>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <set>
@@ -26,19 +29,15 @@
 #include "control/health.h"
 #include "control/metrics.h"
 #include "control/snapshot_json.h"
-#include "lookup/acl/named_set.h"
 #include "media/secret.h"
 
 namespace sluice::control {
 namespace {
 
-constexpr std::size_t largest_body = 4096, largest_request = 65536;
-// A set's change is one request, whole or not at all, and a set may have a million entries. By TCP, which is any user's
-// where it takes changes, it is bounded as all others are.
-constexpr std::size_t largest_set_change = lookup::acl::largest_set_text;
+// By TCP, which is any user's where it takes changes, no body may be larger, whatever its route takes over the socket.
+constexpr std::size_t largest_body = engine::usual_largest_body, largest_request = 65536;
 // From here on what a change took is given back to the system: it is many times what stays.
 constexpr std::size_t large_body = 1 << 20;
-constexpr std::string_view set_paths = "/api/v1/acl/sets/";
 // Six bytes at most for one of the filter, as \u0022, and the other keys.
 constexpr std::size_t largest_capture_request = 6 * longest_filter + 4096;
 constexpr std::chrono::seconds request_time = capture_patience;
@@ -118,16 +117,39 @@ int try_to_bind(const addrinfo& to) {
   return why;
 }
 
+// Of all elements that there are.
+void each_route(
+    const std::function<void(const engine::ElementType&, const engine::ApiRoute&, const std::string& path)>& f) {
+  for (const engine::ElementType& type : engine::element_types()) {
+    const auto* const api = type.trait<engine::Api>();
+    if (api == nullptr) continue;
+    for (const engine::ApiRoute& route : api->routes())
+      f(type, route, "/api/v1/" + std::string(type.name) + route.path);
+  }
+}
+
+using Bodies = std::map<std::string, std::size_t, std::less<>>;
+
+// Paths whose bodies may be larger over the socket, and how large.
+Bodies larger_bodies() {
+  Bodies bodies = {{capture_path, largest_capture_request}};
+  each_route([&](const engine::ElementType&, const engine::ApiRoute& route, const std::string& path) {
+    if (route.largest_body > largest_body) bodies[path] = route.largest_body;
+  });
+  return bodies;
+}
+
 // One way in: a server with its thread.
 class Door {
  public:
   enum class Kind { tcp, socket };
-  explicit Door(Kind kind)
+  Door(Kind kind, const Bodies& bodies)
       : kind(kind),
-        server(kind == Kind::socket ? largest_request + largest_set_change : largest_request, request_time) {
+        larger_(kind == Kind::socket ? bodies : Bodies()),
+        server(kind == Kind::socket ? largest_request + largest_of_all() : largest_request, request_time) {
     server.new_task_queue = [] { return new httplib::ThreadPool(threads); };
     server.set_socket_options(set_socket_options);
-    server.set_payload_max_length(kind == Kind::socket ? largest_set_change : largest_body);
+    server.set_payload_max_length(largest_of_all());
     server.set_default_headers(
         {{"Cache-Control", "no-store"}, {"Server", std::string(server_product) + SLUICE_VERSION}});
   }
@@ -155,13 +177,21 @@ class Door {
 
   // Of the body of a request for this path.
   std::size_t largest_body_of(std::string_view path) const {
-    if (kind == Kind::tcp) return largest_body;
-    return path.starts_with(set_paths) ? largest_set_change
-           : path == capture_path      ? largest_capture_request
-                                       : largest_body;
+    const auto larger = larger_.find(path);
+    return larger == larger_.end() ? largest_body : larger->second;
   }
 
   const Kind kind;
+
+ private:
+  std::size_t largest_of_all() const {
+    std::size_t largest = largest_body;
+    for (const auto& [path, size] : larger_) largest = std::max(largest, size);
+    return largest;
+  }
+  const Bodies larger_;
+
+ public:
   BoundedServer server;
 
  private:
@@ -179,6 +209,7 @@ class HttpApi final : public Api {
     if (auto bound = bind_socket(); !bound) return bound;
     add_reads();
     add_changes();
+    add_routes_of_elements();
     for (Door* const door : doors()) {
       add_refusals(*door);
       door->run();
@@ -194,7 +225,7 @@ class HttpApi final : public Api {
   using BodyHandler = std::function<void(const std::string&, httplib::Response&)>;
 
   Expected<void> bind_tcp() {
-    tcp_.emplace(Door::Kind::tcp);
+    tcp_.emplace(Door::Kind::tcp, bodies_);
     errno = 0;
     const int port = address_.port;
     const int bound = port == 0                                        ? tcp_->server.bind_to_any_port(address_.host)
@@ -222,7 +253,7 @@ class HttpApi final : public Api {
     }
     socket_file_ = std::move(*made);
     socket_path_ = path;
-    socket_.emplace(Door::Kind::socket);
+    socket_.emplace(Door::Kind::socket, bodies_);
     socket_->server.listen_on(socket_file_->take());
     return {};
   }
@@ -243,16 +274,16 @@ class HttpApi final : public Api {
     paths_.insert("GET " + path);
     for (Door* const door : doors()) door->server.Get(path, handler);
   }
-  void post(const std::string& path, BodyHandler handler) {
+  void post(const std::string& path, BodyHandler handler, bool often = false) {
     paths_.insert("POST " + path);
     // Not serialised: a reload must not keep reads waiting.
-    const auto take = [path, handler = std::move(handler)](const httplib::Request& request, httplib::Response& response,
-                                                           const httplib::ContentReader& body, std::size_t largest) {
+    const auto take = [path, often, handler = std::move(handler)](
+                          const httplib::Request& request, httplib::Response& response,
+                          const httplib::ContentReader& body, std::size_t largest) {
       Body bytes;
       if (!read_body(request, body, largest, bytes, response)) return;
-      // Streams come and go by the thousand.
-      spdlog::log(path.starts_with("/api/v1/srtp/") ? spdlog::level::debug : spdlog::level::info, "api: POST {} by {}",
-                  path, request.remote_addr.empty() ? "TCP" : request.remote_addr);
+      spdlog::log(often ? spdlog::level::debug : spdlog::level::info, "api: POST {} by {}", path,
+                  request.remote_addr.empty() ? "TCP" : request.remote_addr);
       const bool is_large = bytes.size() >= large_body;
       {
         const media::WipedString text(std::string(bytes.begin(), bytes.end()));
@@ -267,23 +298,6 @@ class HttpApi final : public Api {
           path, [take, largest](const httplib::Request& request, httplib::Response& response,
                                 const httplib::ContentReader& body) { take(request, response, body, largest); });
     }
-  }
-  void post_set(const std::string& path,
-                Expected<std::string> (StatsSource::*make)(const std::string&, const std::vector<std::string>&)) {
-    post(path, [this, make](const std::string& text, auto& response) {
-      const auto wanted = read_set_change(text);
-      if (!wanted) return answer_error(response, 400, wanted.error().message);
-      const auto done = (source_.*make)(wanted->set, wanted->entries);
-      if (!done) return answer_error(response, 409, done.error().message);
-      answer_json(response, nlohmann::json{{"done", *done}});
-    });
-  }
-  void post_stream(const std::string& path, Expected<function::StreamChange> (StatsSource::*make)(const std::string&)) {
-    post(path, [this, make](const std::string& text, auto& response) {
-      const auto change = (source_.*make)(text);
-      if (!change) return answer_error(response, 409, change.error().message);
-      answer_json(response, nlohmann::json{{"done", change->done}, {"warnings", change->warnings}});
-    });
   }
   Handler serialised(Handler handler) {
     return [this, handler = std::move(handler)](const httplib::Request& request, httplib::Response& response) {
@@ -306,27 +320,6 @@ class HttpApi final : public Api {
       const auto neighbours = source_.neighbours();
       if (!neighbours) return answer_error(response, 409, neighbours.error().message);
       answer_json(response, *neighbours);
-    });
-    get("/api/v1/acl", [this](const auto& request, auto& response) {
-      const auto limit = read_rows(request);
-      if (!limit) return answer_error(response, 400, limit.error().message);
-      const auto table = source_.acl(*limit);
-      if (!table) return answer_error(response, 409, table.error().message);
-      answer_json(response, *table);
-    });
-    get("/api/v1/acl/sets", [this](const auto& request, auto& response) {
-      const auto query = read_set_query(request);
-      if (!query) return answer_error(response, 400, query.error().message);
-      const auto sets = source_.acl_sets(query->name, query->limit);
-      if (!sets) return answer_error(response, 409, sets.error().message);
-      answer_json(response, *sets);
-    });
-    get("/api/v1/srtp", [this](const auto& request, auto& response) {
-      const auto query = read_stream_query(request);
-      if (!query) return answer_error(response, 400, query.error().message);
-      const auto table = source_.streams(*query);
-      if (!table) return answer_error(response, 409, table.error().message);
-      answer_json(response, *table);
     });
     get("/api/v1/config",
         [this](const auto&, auto& response) { response.set_content(source_.config() + "\n", json_type); });
@@ -372,12 +365,6 @@ class HttpApi final : public Api {
       for (const std::string& trouble : AppendedFile::troubles()) done += "; but " + trouble;
       answer_json(response, nlohmann::json{{"done", done}});
     });
-    post_set("/api/v1/acl/sets/add", &StatsSource::add_to_set);
-    post_set("/api/v1/acl/sets/remove", &StatsSource::remove_from_set);
-    post_stream("/api/v1/srtp/add", &StatsSource::add_stream);
-    post_stream("/api/v1/srtp/replace", &StatsSource::replace_stream);
-    post_stream("/api/v1/srtp/remove", &StatsSource::remove_stream);
-    post_stream("/api/v1/srtp/release", &StatsSource::release_stream);
     post(capture_path, [this](const auto& text, auto& response) {
       const auto request = parse_capture_request(text);
       if (!request) return answer_error(response, 400, request.error().message);
@@ -388,6 +375,27 @@ class HttpApi final : public Api {
     post("/api/v1/stop", [this](const auto&, auto& response) {
       source_.stop();
       answer_json(response, nlohmann::json{{"done", "stopping"}});
+    });
+  }
+
+  void add_routes_of_elements() {
+    const auto answer = [](const engine::ApiAnswer& said, httplib::Response& response) {
+      if (said.status != 200) return answer_error(response, said.status, said.text);
+      response.set_content(said.text + "\n", json_type);
+    };
+    each_route([&](const engine::ElementType& type, const engine::ApiRoute& route, const std::string& path) {
+      const auto ask = [this, &type, &route](const engine::ApiRequest& request) {
+        return source_.ask(type, route, request);
+      };
+      if (route.change) {
+        post(
+            path, [ask, answer](const auto& text, auto& response) { answer(ask({.body = text}), response); },
+            route.often);
+      } else {
+        get(path, [ask, answer](const auto& request, auto& response) {
+          answer(ask({.parameters = request.params}), response);
+        });
+      }
     });
   }
 
@@ -466,8 +474,8 @@ class HttpApi final : public Api {
       }
       case 413:
         return "the body is larger than " + std::to_string(door.largest_body_of(request.path)) + " bytes" +
-               (door.kind == Door::Kind::tcp && request.path.starts_with(set_paths) && !socket_path_.empty()
-                    ? "; larger changes of a set are taken over the unix socket " + socket_path_
+               (door.kind == Door::Kind::tcp && bodies_.contains(request.path) && !socket_path_.empty()
+                    ? "; larger ones are taken over the unix socket " + socket_path_
                     : "");
       case 414:
         return "the address is too long";
@@ -488,6 +496,7 @@ class HttpApi final : public Api {
   StatsSource& source_;
   std::mutex mutex_;
   std::set<std::string> paths_;
+  const Bodies bodies_ = larger_bodies();
   std::unique_ptr<ApiSocket> socket_file_;
   std::string socket_path_;
   std::optional<Door> tcp_, socket_;

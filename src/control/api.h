@@ -18,7 +18,7 @@
 #include "control/config.h"
 #include "control/listen.h"
 #include "control/snapshot.h"
-#include "function/media_streams.h"
+#include "engine/api.h"
 
 namespace sluice::control {
 
@@ -34,22 +34,10 @@ class StatsSource {
   // An Error when the chain has no routes (it is not a router).
   virtual Expected<RouteTable> routes(const RouteQuery& query) = 0;
   virtual Expected<std::vector<NeighbourRow>> neighbours() = 0;
-  // The first `limit` rules of the element acl. An Error when the chain has none.
-  virtual Expected<AclTable> acl(std::uint32_t limit) = 0;
-  // Its named sets, or the one of that name, each with its first `limit` entries. An Error when there is none.
-  virtual Expected<std::vector<AclSetRow>> acl_sets(const std::string& name, std::uint32_t limit) = 0;
-  // Changes one, as a whole or not at all; one sentence on what is different now. They wait for a reload at work.
-  virtual Expected<std::string> add_to_set(const std::string& name, const std::vector<std::string>& entries) = 0;
-  virtual Expected<std::string> remove_from_set(const std::string& name, const std::vector<std::string>& entries) = 0;
-  // Streams of the element srtp. An Error when the chain has none.
-  virtual Expected<StreamTable> streams(const StreamQuery& query) = 0;
-  // Adds or removes a stream of the API's: `text` has the keys of a [[srtp.stream]] section. An Error with a line for
-  // each mistake, which shows no key.
-  virtual Expected<function::StreamChange> add_stream(const std::string& text) = 0;
-  virtual Expected<function::StreamChange> remove_stream(const std::string& text) = 0;
-  // The first: one in place of the API's of the same ends; the second: one that is gone without a guard (docs/srtp.md).
-  virtual Expected<function::StreamChange> replace_stream(const std::string& text) = 0;
-  virtual Expected<function::StreamChange> release_stream(const std::string& text) = 0;
+  // What a route of an element's answers (engine/api.h); 409 where the element is not in the chain. One that
+  // waits_for_reload waits for a reload at work.
+  virtual engine::ApiAnswer ask(const engine::ElementType& type, const engine::ApiRoute& route,
+                                const engine::ApiRequest& request) = 0;
   // Frames as they come and go, from now on (capture_request.h): the stream is read from one of the API's threads, and
   // ends there when the gateway does. An Error is a sentence.
   virtual Expected<std::unique_ptr<CaptureStream>> capture(const CaptureRequest& request) = 0;

@@ -26,28 +26,6 @@ TEST_F(ApiTest, AnswersEveryRead) {
   EXPECT_EQ(get("/metrics")->rfind("# HELP sluice_build_info", 0), 0U);
 }
 
-TEST_F(ApiTest, SetsAreListedAndChanged) {
-  const auto sets = from_json_text<std::vector<AclSetRow>>(*get("/api/v1/acl/sets?name=web&limit=7"));
-  ASSERT_TRUE(sets) << sets.error().message;
-  EXPECT_EQ((*sets)[0].name, "web");
-  EXPECT_EQ((*sets)[0].entries, 7U);
-  EXPECT_FALSE(get("/api/v1/acl/sets?nane=web"));
-  EXPECT_EQ(
-      nlohmann::json::parse(*post("/api/v1/acl/sets/add", R"({"set": "web", "entries": ["80-90", 443]})"))["done"],
-      "2 to web, first 80-90");
-  EXPECT_EQ(nlohmann::json::parse(*post("/api/v1/acl/sets/remove", R"({"set": "web", "entries": [443]})"))["done"],
-            "from web");
-  EXPECT_EQ(post("/api/v1/acl/sets/add", R"({"set": "nobody", "entries": ["1"]})").error().message,
-            "there is no set \"nobody\"");
-  for (const char* const body : {"", "{", "[]", R"({"set": "web"})", R"({"set": "web", "entries": []})",
-                                 R"({"set": 7, "entries": ["1"]})", R"({"set": "web", "entries": [-1]})",
-                                 R"({"set": "web", "entries": [[]]})", R"({"set": "web", "entries": ["1"], "x": 1})"}) {
-    const auto refused = post("/api/v1/acl/sets/add", body);
-    ASSERT_FALSE(refused) << body;
-    EXPECT_TRUE(refused.error().message.starts_with("the body is {")) << refused.error().message;
-  }
-}
-
 TEST_F(ApiTest, RoutesTakePrefixAndLimit) {
   const auto table = from_json_text<RouteTable>(*get("/api/v1/routes"));
   ASSERT_TRUE(table);
@@ -60,41 +38,39 @@ TEST_F(ApiTest, RoutesTakePrefixAndLimit) {
   EXPECT_EQ(source_.last_query.prefix->str(), "2001:db8::/32");
 }
 
-TEST_F(ApiTest, AclHasRulesWithTheirCounters) {
-  const auto table = from_json_text<AclTable>(*get("/api/v1/acl"));
-  ASSERT_TRUE(table);
-  EXPECT_EQ(source_.last_acl_limit, 100U);
-  EXPECT_EQ(table->count, 7U);
-  ASSERT_EQ(table->rules.size(), 1U);
-  EXPECT_EQ(table->rules[0].match, "protocol=tcp");
-  EXPECT_EQ(table->rules[0].bytes, 320U);
-  EXPECT_EQ(table->unmatched.frames, 2U);
-  ASSERT_TRUE(get("/api/v1/acl?limit=20000"));
-  EXPECT_EQ(source_.last_acl_limit, 20'000U);
-  const auto streams = from_json_text<StreamTable>(*get("/api/v1/srtp?limit=3&address=2001:db8::7"));
-  EXPECT_EQ(streams->streams.at(0).origin, "api");
-  EXPECT_EQ(streams->streams.at(0).rate, 5000U);
-  EXPECT_EQ(streams->streams.at(0).measured, "yes");
-  EXPECT_EQ(streams->streams.at(0).rtp_packets, 7U);
-  EXPECT_EQ(streams->streams.at(0).drops.at("auth_failed"), 2U);
-  EXPECT_EQ(streams->streams.at(0).age_ms, -1);
-  EXPECT_EQ(source_.last_stream_query.limit, 3U);
-  EXPECT_EQ(source_.last_stream_query.address.str(), "2001:db8::7");
-  EXPECT_EQ(refusal("/api/v1/srtp?adress=::1"), "unknown parameter \"adress\"; did you mean \"address\"?");
-  EXPECT_TRUE(refusal("/api/v1/srtp?address=10.0.0").starts_with("address=10.0.0: "));
-  EXPECT_EQ(nlohmann::json::parse(*post("/api/v1/srtp/add", "source = \"a\"")),
-            nlohmann::json::parse(R"({"done": "added", "warnings": ["its key is another's"]})"));
-  EXPECT_EQ(source_.last_text, "source = \"a\"");
-  EXPECT_EQ(nlohmann::json::parse(*post("/api/v1/srtp/remove", "source = \"b\"")),
-            nlohmann::json::parse(R"({"done": "removed", "warnings": []})"));
-  EXPECT_EQ(source_.last_text, "source = \"b\"");
-  EXPECT_EQ(nlohmann::json::parse(*post("/api/v1/srtp/replace", "source = \"c\""))["done"], "replaced");
-  EXPECT_EQ(nlohmann::json::parse(*post("/api/v1/srtp/release", "source = \"d\""))["done"], "released");
-  EXPECT_EQ(source_.last_text, "source = \"d\"");
-  EXPECT_EQ(post("/api/v1/srtp/add").error().message, "the request:1: action: is missing");
-  EXPECT_EQ(refusal("/api/v1/acl?limit=0"), "limit=0: allowed is a number from 1 to 1000000");
-  EXPECT_EQ(refusal("/api/v1/acl?limt=5"), "unknown parameter \"limt\"; did you mean \"limit\"?");
-  EXPECT_EQ(refusal("/api/v1/acl?prefix=10.0.0.0/8"), "unknown parameter \"prefix\"; known are limit");
+// What they make of a request is tested with them (function/acl/acl_api_test.cc).
+TEST_F(ApiTest, RoutesOfElementsAreAskedOfThem) {
+  EXPECT_EQ(*get("/api/v1/acl"), "{\"count\":7}\n");
+  EXPECT_EQ(source_.last_asked, "acl");
+  EXPECT_TRUE(source_.last_parameters.empty());
+  ASSERT_TRUE(get("/api/v1/srtp?limit=3&address=2001:db8::7"));
+  EXPECT_EQ(source_.last_asked, "srtp");
+  EXPECT_EQ(source_.last_parameters,
+            (std::multimap<std::string, std::string>{{"limit", "3"}, {"address", "2001:db8::7"}}));
+  EXPECT_EQ(*post("/api/v1/srtp/add", "source = \"a\""), "{\"count\":7}\n");
+  EXPECT_EQ(source_.last_asked, "srtp/add");
+  EXPECT_EQ(source_.last_body, "source = \"a\"");
+  source_.answer = engine::refused(engine::bad_request, "limit=0: allowed is more");
+  EXPECT_EQ(refusal("/api/v1/acl/sets?limit=0"), "limit=0: allowed is more");
+  EXPECT_EQ(source_.last_asked, "acl/sets");
+  EXPECT_TRUE(raw("GET /api/v1/acl HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n").starts_with("HTTP/1.1 400"));
+  source_.answer = engine::refused(engine::conflict, "it is not in the chain");
+  EXPECT_EQ(post("/api/v1/acl/sets/add", "{}").error().message, "it is not in the chain");
+}
+
+// Over the socket; any user may come by TCP.
+TEST_F(ApiTest, ABodyIsAsLargeAsItsRouteTakes) {
+  const std::string large(5000, 'x');
+  EXPECT_TRUE(post("/api/v1/acl/sets/add", large));
+  EXPECT_EQ(source_.last_body, large);
+  EXPECT_EQ(post("/api/v1/srtp/add", large).error().message, "the body is larger than 4096 bytes");
+  start({.listen = "127.0.0.1:0", .read_only = false, .socket = socket_});
+  const std::string head = " HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 5000\r\n\r\n";
+  const std::string answer = raw("POST /api/v1/acl/sets/add" + head + large);
+  EXPECT_TRUE(answer.starts_with("HTTP/1.1 413")) << answer;
+  EXPECT_NE(answer.find("the body is larger than 4096 bytes; larger ones are taken over the unix socket " + socket_),
+            std::string::npos)
+      << answer;
 }
 
 TEST_F(ApiTest, BadParametersAreNamed) {
@@ -114,7 +90,6 @@ TEST_F(ApiTest, ChangesAreMadeOrRefusedWithASentence) {
   EXPECT_EQ(post("/api/v1/reload").error().message, "r.toml:3: [engine] batch = 1: allowed is ...");
   EXPECT_EQ(refusal("/api/v1/routes"), "the chain has no routes");
   EXPECT_EQ(refusal("/api/v1/neighbours"), "the chain has no neighbours");
-  EXPECT_EQ(refusal("/api/v1/acl"), "the chain has no ACL rules");
 }
 
 // As `curl -X POST` sends it.

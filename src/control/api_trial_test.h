@@ -9,6 +9,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <map>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -63,46 +64,12 @@ class FakeSource final : public StatsSource {
     if (!router) return make_error("the chain has no neighbours");
     return std::vector<NeighbourRow>{{"left", "10.1.1.1", "02:00:00:00:00:09"}};
   }
-  Expected<AclTable> acl(std::uint32_t limit) override {
-    if (!router) return make_error("the chain has no ACL rules");
-    last_acl_limit = limit;
-    return AclTable{{{1, "deny", "protocol=tcp", 5, 320}}, 7, {0, "permit", "", 2, 128}};
-  }
-  Expected<std::vector<AclSetRow>> acl_sets(const std::string& name, std::uint32_t limit) override {
-    if (!router) return make_error("the chain has no sets");
-    return std::vector<AclSetRow>{{name.empty() ? "bad" : name, "addresses", limit, 1, true, "bad.txt", {"192.0.2.1"}}};
-  }
-  Expected<std::string> add_to_set(const std::string& name, const std::vector<std::string>& entries) override {
-    if (name == "nobody") return make_error("there is no set \"nobody\"");
-    return std::to_string(entries.size()) + " to " + name + ", first " + entries.front();
-  }
-  Expected<std::string> remove_from_set(const std::string& name, const std::vector<std::string>& /*entries*/) override {
-    return "from " + name;
-  }
-  Expected<StreamTable> streams(const StreamQuery& query) override {
-    if (!router) return make_error("the chain has no SRTP streams");
-    last_stream_query = query;
-    StreamTable table{{{"10.0.0.1:1 -> 10.0.0.2:2", "protect", "rtp", "AEAD_AES_128_GCM", "api", "", 5000, "yes"}}, 4};
-    table.streams[0].rtp_packets = 7;
-    table.streams[0].drops = {{"auth_failed", 2}};
-    return table;
-  }
-  Expected<function::StreamChange> add_stream(const std::string& text) override {
-    if (text.empty()) return make_error("the request:1: action: is missing");
-    last_text = text;
-    return function::StreamChange{"added", {"its key is another's"}};
-  }
-  Expected<function::StreamChange> replace_stream(const std::string& text) override {
-    last_text = text;
-    return function::StreamChange{"replaced"};
-  }
-  Expected<function::StreamChange> release_stream(const std::string& text) override {
-    last_text = text;
-    return function::StreamChange{"released"};
-  }
-  Expected<function::StreamChange> remove_stream(const std::string& text) override {
-    last_text = text;
-    return function::StreamChange{"removed"};
+  engine::ApiAnswer ask(const engine::ElementType& type, const engine::ApiRoute& route,
+                        const engine::ApiRequest& request) override {
+    last_asked = std::string(type.name) + route.path;
+    last_parameters = request.parameters;
+    last_body = request.body;
+    return answer;
   }
   Expected<std::unique_ptr<CaptureStream>> capture(const CaptureRequest& request) override {
     if (request.target != "lan") return make_error("target: there is no port '" + request.target + "'");
@@ -122,9 +89,9 @@ class FakeSource final : public StatsSource {
 
   Snapshot value = sample_snapshot();
   RouteQuery last_query;
-  std::uint32_t last_acl_limit = 0;
-  StreamQuery last_stream_query;
-  std::string last_text;
+  std::string last_asked, last_body;  // of elements
+  std::multimap<std::string, std::string> last_parameters;
+  engine::ApiAnswer answer{.text = R"({"count":7})"};
   bool router = true;
   std::atomic<bool> fail{false}, stopped{false}, busy{false}, hold_reload{false}, reloading{false};
   std::size_t listed_routes = 1;

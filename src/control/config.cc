@@ -10,6 +10,7 @@
 #include "control/chain_hints.h"
 #include "control/config_sections.h"
 #include "control/listen.h"
+#include "engine/advice.h"
 #include "engine/element.h"
 #include "port/virtual_device.h"
 
@@ -48,7 +49,6 @@ Config::Config(std::string file, std::unique_ptr<Diagnostics> diagnostics, Expec
   read_profile(root_, reads_profile, engine, profile);
   if (engine.collect.count() == 0) engine.collect = usual_collect_time(engine.chain);
   read_functions();
-  read_rtsp_deadlines();
   check_written_files(root_, file_, ports(), engine.ports);
   check_conversations(root_, engine);
   check_timing(root_.section("engine"), engine);
@@ -197,9 +197,13 @@ void Config::read_functions() {
     const bool used = std::find(engine.chain.begin(), engine.chain.end(), type.name) != engine.chain.end();
     if (root_.has(type.name) && !used) outside.emplace_back(type.name);
   }
-  // Its proxy needs a router (pipeline_maker.cc).
-  const bool needs_router = std::ranges::find(outside, "srtp") != outside.end() && root_.section("srtp").has("rtsp");
-  const std::vector<std::string> chain = needs_router ? chain_with("route", engine.chain, {}) : engine.chain;
+  std::vector<std::string> chain = engine.chain;
+  for (const std::string& name : outside) {
+    const auto* const advice = engine::find_element(name)->trait<engine::Advice>();
+    Settings section = root_.section(name);
+    const std::string_view wanted = advice == nullptr ? std::string_view() : advice->wants_in_chain(section);
+    if (!wanted.empty()) chain = chain_with(wanted, chain, {});
+  }
   for (const std::string& name : outside) {
     const bool is_stage = !engine::find_element(name)->ends_chain;
     root_.section(name).error("", "the function is not in the chain: remove the section, or set [engine] chain = " +
@@ -207,15 +211,6 @@ void Config::read_functions() {
                                       (is_stage ? ", where it is in front: " : ", where it is the last one: ") +
                                       functions_and_places());
   }
-}
-
-// Of admission, which is this room's; the element reads the rest of the section.
-void Config::read_rtsp_deadlines() {
-  rtsp_deadlines.engine = engine.deadline;
-  Settings srtp = root_.section("srtp");
-  if (!srtp.has("rtsp")) return;
-  Settings section = srtp.section("rtsp");
-  rtsp_deadlines = rtsp::read_medium_deadlines(section, engine.deadline);
 }
 
 }  // namespace sluice::control

@@ -18,7 +18,6 @@
 #include "base/settings.h"
 #include "control/plugins.h"
 #include "control/profile_options.h"
-#include "control/rtsp/medium_deadlines.h"
 #include "engine/options.h"
 #include "engine/tables.h"
 
@@ -74,7 +73,6 @@ class Config {
 
   engine::Options engine;
   ProfileOptions profile;
-  rtsp::MediumDeadlines rtsp_deadlines;  // of [srtp.rtsp]
   PluginOptions plugins;
   ApiOptions api;
   LogOptions log;
@@ -87,7 +85,6 @@ class Config {
   void read_functions();
   void check_port_sizes();
   void check_virtual_ports();
-  void read_rtsp_deadlines();
 
   std::string file_;
   std::unique_ptr<Diagnostics> diagnostics_;  // by pointer: Settings refer to it

@@ -215,9 +215,10 @@ const std::vector<Option<engine::Options>>& engine_settings() {
                      "the sleep of a lane where lanes sleep"),
       Option<Options>{"stagger",
                       "`true`: the lanes' time points are spread over the cycle, so that the GPU gets their batches "
-                      "one after the other instead of all at once; `false`: all at once. `\"auto\"`: `true` where "
-                      "`srtp` is in the chain, whose batches go to the GPU lane by lane ([real time](real-time.md): "
-                      "what staggering is worth). The bound is the same. Not used on the CPU alone",
+                      "one after the other instead of all at once; `false`: all at once. `\"auto\"`: `true` where a "
+                      "function of the chain has its batches go to the GPU lane by lane, as that of SRTP does "
+                      "([real time](real-time.md): what staggering is worth). The bound is the same. Not used on the "
+                      "CPU alone",
                       read_stagger,
                       [](const Options& of) {
                         return std::string(of.stagger == Stagger::automatic ? "\"auto\""
@@ -250,8 +251,8 @@ const std::vector<Option<engine::Options>>& engine_settings() {
                    "node of the lane's port, from the highest down; the first one is left to the rest"),
       cores_option("forwarder_cores", &Options::forwarder_cores, "shared",
                    "cores that forward what lanes have collected, such as `[4]`; lanes are dealt to them in turn. "
-                   "`\"shared\"`: each lane forwards on its own core. Not with `inspect` or `srtp`, whose "
-                   "conversations and streams are one thread's"),
+                   "`\"shared\"`: each lane forwards on its own core. Not with functions whose conversations or "
+                   "streams are one thread's: inspection and SRTP"),
       option::number("worker_core", &Options::worker_core, {-1, highest_core},
                      "core of the device's worker; -1: chosen, on the NUMA node of the GPU"),
       option::word(
@@ -266,12 +267,14 @@ const std::vector<Option<engine::Options>>& engine_settings() {
       option::number_or("cpu_below", &Options::cpu_below, {0, 1'000'000'000, "frames"}, "auto", -1,
                         "with fewer frames per cycle than this a lane computes on its own core, whatever the device; "
                         "0: never; `\"auto\"`: 256, as long as they take less than half of the core's time"),
-      Option<Options>{"chain",
-                      "the functions that are applied, in this order. The last one forwards; those before it look at "
-                      "frames, and may drop, mark, copy or change them. Each sees what those before it have made of a "
-                      "frame",
-                      [](Settings& section, Options& to) { to.chain = read_chain(section, to.chain); },
-                      [](const Options& of) { return option::list_literal(of.chain); }}
+      Option<Options>{
+          "chain",
+          "the functions that are applied, in this order: `sluice functions` lists them. The last one "
+          "forwards frames, or takes those that were only to be looked at; those before it look at frames, "
+          "may drop, mark or copy them, or change what they carry. Each sees what those before it have made "
+          "of a frame: an inspection before an encryption reads what is in clear, which is protected then",
+          [](Settings& section, Options& to) { to.chain = read_chain(section, to.chain); },
+          [](const Options& of) { return option::list_literal(of.chain); }}
           .takes("list of [functions](#functions)")};
   return all;
 }

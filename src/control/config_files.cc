@@ -6,49 +6,51 @@
 
 #include "base/file.h"
 #include "control/config_sections.h"
-#include "match/rules/rule_files.h"
+#include "control/section_views.h"
+#include "engine/section_files.h"
 #include "port/capture_file.h"
 
 namespace sluice::control {
 namespace {
 
-constexpr SettingKey read_alone[] = {{"profile", "file"}, {"route", "table"}, {"acl", "rules"}};
+constexpr SettingKey profile_file = {"profile", "file"};
 
 std::string path_of(Settings& root, const SettingKey& key) {
   return root.has(key.section) ? root.section(key.section).text(key.key, "") : "";
 }
 
-// Where alerts go, the section's own reader says it, of files that others include, too.
-bool is_of_inspect(Settings& root, const std::string& path) {
-  if (!root.has("inspect")) return false;
-  Settings inspect = root.section("inspect");
-  const auto rules = match::rule_files(inspect.texts("rules"));
-  return same_file(path, inspect.text("threshold_file", "")) ||
-         (rules && std::ranges::any_of(*rules, [&](const std::string& file) { return same_file(path, file); }));
+// The log's first. Of two that are one file the later is said to be wrong.
+std::vector<SettingKey> in_order_of_file(Settings& root) {
+  std::vector<SettingKey> keys = written_files();
+  const auto line = [&](const SettingKey& key) {
+    return root.has(key.section) ? root.section(key.section).line(key.key) : 0;
+  };
+  std::ranges::stable_sort(keys.begin() + 1, keys.end(), {}, line);
+  return keys;
 }
 
-bool is_of_a_set(Settings& root, const std::string& path) {
-  if (!root.has("acl")) return false;
-  std::vector<Settings> sets = root.section("acl").sections("set");
-  return std::ranges::any_of(sets, [&](Settings& set) { return same_file(path, set.text("file", "")); });
-}
-
-// What is read of the file, in a sentence's middle; empty: nothing. `inspect_says`: it sees to its own files.
-std::string reading_use(Settings& root, const std::string& file, const std::string& path, bool inspect_says) {
+// What is read of the file, in a sentence's middle; empty: nothing. `mine`: the section whose own reader sees to its
+// files, where it does; empty: none.
+std::string reading_use(Settings& root, const std::string& file, const std::string& path, std::string_view mine) {
   if (same_file(path, file)) return "this configuration";
-  for (const SettingKey& key : read_alone) {
-    if (same_file(path, path_of(root, key))) return "the file of " + key.str();
+  if (same_file(path, path_of(root, profile_file))) return "the file of " + profile_file.str();
+  for (const auto& [type, files] : types_with<engine::SectionFiles>()) {
+    if (!root.has(type->name) || (type->name == mine && files->keeps_them_apart())) continue;
+    Settings section = root.section(type->name);
+    for (const engine::SectionFiles::Read& one : files->reads(section)) {
+      if (same_file(path, one.path)) return one.what;
+    }
   }
-  if (is_of_a_set(root, path)) return "the file of an [[acl.set]]";
-  return !inspect_says && is_of_inspect(root, path) ? "a file of [inspect] rules" : "";
+  return {};
 }
 
 // What else the file is, in a sentence's middle; empty: nothing.
 std::string other_use(Settings& root, const std::string& file, const std::vector<port::PortOptions>& ports,
                       const SettingKey& mine, const std::string& path) {
-  if (std::string use = reading_use(root, file, path, mine.section == "inspect"); !use.empty()) return use;
-  for (const SettingKey& key : written_files) {
-    if (key.section == mine.section) break;  // a section's own reader sees to those
+  if (std::string use = reading_use(root, file, path, mine.section); !use.empty()) return use;
+  for (const SettingKey& key : in_order_of_file(root)) {
+    if (key == mine) break;
+    if (key.section == mine.section) continue;  // a section's own reader sees to those
     if (same_file(path, path_of(root, key))) return "the file of " + key.str();
   }
   for (const port::PortOptions& port : ports) {
@@ -62,11 +64,19 @@ std::string other_use(Settings& root, const std::string& file, const std::vector
 // Why the capture must not be written: opening it empties what is there, which only of a capture is what was meant.
 // Empty: it may be.
 std::string emptied_by(Settings& root, const std::string& file, const Capture& capture) {
-  if (std::string use = reading_use(root, file, capture.path, false); !use.empty()) return use;
+  if (std::string use = reading_use(root, file, capture.path, ""); !use.empty()) return use;
   return port::may_be_emptied(capture.path) ? "" : "there and no capture";
 }
 
 }  // namespace
+
+std::vector<SettingKey> written_files() {
+  std::vector<SettingKey> keys = {{"log", "file"}};
+  for (const auto& [type, files] : types_with<engine::SectionFiles>()) {
+    for (const std::string_view key : files->written()) keys.push_back({type->name, key});
+  }
+  return keys;
+}
 
 void check_written_files(Settings root, const std::string& file, std::vector<Settings> port_sections,
                          const std::vector<port::PortOptions>& ports) {
@@ -80,7 +90,7 @@ void check_written_files(Settings root, const std::string& file, std::vector<Set
       }
     }
   }
-  for (const SettingKey& key : written_files) {
+  for (const SettingKey& key : written_files()) {
     const std::string path = path_of(root, key);
     if (path.empty() || path == "-") continue;
     if (const std::string use = other_use(root, file, ports, key, path); !use.empty()) {

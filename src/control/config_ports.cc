@@ -197,7 +197,8 @@ const std::vector<Option<port::PortOptions>>& port_settings() {
           "the twin stays when Sluice ends, with what is on it, and without a carrier; the next start takes it again"),
       option::flag("unnumbered", &PortOptions::unnumbered,
                    "a router's twin is to have no address: that is then no [ailment](monitoring.md#what-is-looked-at)"),
-      option::text("peer", &PortOptions::peer, "port that `bridge`, `echo` and `touch` send to")
+      option::text("peer", &PortOptions::peer,
+                   "port that functions send to which do not look at addresses, as a bridge does")
           .takes("name of a `[[port]]`")
           .by_default("the other of two ports, else the port itself"),
       option::number("descriptors", &PortOptions::descriptors, {64, 32768}, "per queue and direction"),

@@ -49,10 +49,10 @@ std::vector<Capture> captures_of(const std::string& device);
 struct SettingKey {
   std::string_view section, key;
   std::string str() const { return "[" + std::string(section) + "] " + std::string(key); }
+  bool operator==(const SettingKey&) const = default;
 };
-// Whose files are written as long as the gateway runs.
-inline constexpr SettingKey written_files[] = {
-    {"log", "file"}, {"inspect", "eve"}, {"inspect", "fast"}, {"acl", "eve"}};
+// Whose files are written as long as the gateway runs; the log's is the first.
+std::vector<SettingKey> written_files();
 // Files that are written, by the log or with alerts, and are this configuration (`file`), what it reads or writes as
 // something else. Needs `ports` read.
 void check_written_files(Settings root, const std::string& file, std::vector<Settings> port_sections,

@@ -26,13 +26,12 @@
 #include "control/open_files.h"
 #include "control/pipeline_maker.h"
 #include "control/port_notes.h"
-#include "control/rtsp/kernel_rules.h"
-#include "control/rtsp/profile_admission.h"
-#include "control/srtp_notes.h"
+#include "control/section_views.h"
 #include "control/stream_demands.h"
+#include "engine/advice.h"
 #include "engine/self_check.h"
-#include "function/route/drop_reasons.h"
 #include "port/eal.h"
+#include "port/kernel_rules.h"
 #include "port/virtual_device.h"
 
 namespace sluice::control {
@@ -40,8 +39,7 @@ namespace {
 
 constexpr int tick_ms = 200;
 constexpr std::chrono::seconds between_looks_at_host{1};
-constexpr std::chrono::seconds between_tidyings{1};
-constexpr std::chrono::seconds between_refused_raises{10};
+constexpr std::chrono::seconds between_service_ticks{1};
 constexpr std::chrono::seconds between_statuses{5};
 
 // Drawing is for a log that goes to a terminal.
@@ -109,7 +107,7 @@ Expected<std::unique_ptr<Gateway>> Gateway::open(Config& config, std::unique_ptr
   step = step ? gateway->address_twins() : step;
   step = step ? gateway->open_admission() : step;
   step = step && gateway->routing_ != nullptr ? unless_ended(gateway->open_mirror()) : step;
-  step = step ? unless_ended(gateway->open_rtsp_proxy()) : step;
+  step = step ? unless_ended(gateway->open_services()) : step;
   gateway->loading_.done();
   if (!step) {
     return tl::unexpected(step.error());
@@ -151,8 +149,9 @@ Expected<void> Gateway::open_engine(engine::Pipeline& checked) {
   }
   for (const std::string& note : conversation_notes(config_.engine)) spdlog::warn("{}", note);
   for (const std::string& note : port_notes(config_.engine)) spdlog::warn("{}", note);
-  if (const std::string note = readable_keys_note(config_); !note.empty()) spdlog::warn("{}", note);
-  log_stream_warnings();
+  each_of_chain<engine::Advice>(config_, [](const engine::Advice& advice, engine::SectionView& view) {
+    for (const std::string& note : advice.notes(view, engine::Advice::Occasion::start)) spdlog::warn("{}", note);
+  });
   routing_ = engine_->pipeline().first<function::Routing>();
   if (routing_ != nullptr) {
     const function::RouteTable& table = routing_->table();
@@ -192,12 +191,10 @@ Expected<void> Gateway::open_admission() {
   if (engine_->gpu() != nullptr) device_capacity_.emplace(*admission_);
   auto streams = stream_demands(config_);
   const std::size_t mistakes = config_.diagnostics().lines.size();
-  if (!admit_streams(*admission_, {}, streams) || !check_rtsp_deadlines(*admission_, config_)) {
+  if (!admit_streams(*admission_, {}, streams) || !check_later_deadlines(*admission_, config_)) {
     return make_error(config_.mistakes(mistakes));
   }
   for (const StreamSection& stream : streams) static_streams_.push_back(stream.demand);
-  if (auto* const media = engine_->pipeline().first<function::MediaStreams>())
-    media->admit_by(*admission_, config_.engine.deadline);
   spdlog::info("streams: {}", admission_->text());
   if (const std::string note = admission_->burst_note(); !note.empty()) spdlog::warn("{}", note);
   return {};
@@ -244,7 +241,7 @@ Expected<void> Gateway::open_mirror() {
     spdlog::warn(
         "kernel: a rule of nftables {} checks sources by the way back; frames of the fast path do not pass it. "
         "rp_filter is "
-        "followed for IPv4; for IPv6 drop what should not come by an [acl] rule",
+        "followed for IPv4; for IPv6 drop what should not come by a rule of the chain's own",
         chain);
   }
   note_policy_routing();
@@ -253,43 +250,31 @@ Expected<void> Gateway::open_mirror() {
 
 void Gateway::note_policy_routing() const {
   constexpr std::size_t most_named = 4;
-  function::MediaStreams* const streams = engine_->pipeline().first<function::MediaStreams>();
-  const bool has_proxy = streams != nullptr && streams->rtsp() != nullptr;
-  const auto rules = rtsp::find_rules_that_lead_elsewhere(has_proxy ? streams->rtsp()->table : 0);
+  std::vector<std::uint32_t> own_tables;
+  for (const engine::Service* const service : services())
+    std::ranges::move(service->kernel_tables(), std::back_inserter(own_tables));
+  const auto rules = port::find_rules_that_lead_elsewhere(own_tables);
   for (std::size_t i = 0; i < std::min(rules.size(), most_named); ++i) {
     spdlog::warn("kernel: '{}' is not followed by the fast path, which forwards by the table main alone", rules[i]);
   }
   if (rules.size() > most_named) spdlog::warn("kernel: nor are {} more such rules", rules.size() - most_named);
 }
 
-Expected<void> Gateway::open_rtsp_proxy() {
-  function::MediaStreams* const streams = engine_->pipeline().first<function::MediaStreams>();
-  if (streams == nullptr || streams->rtsp() == nullptr) {
-    return {};
-  }
-  std::unique_ptr<rtsp::Admission> admission;
-  if (admission_) {
-    admission = std::make_unique<rtsp::ProfileAdmission>(*admission_, *streams->rtsp(), config_.rtsp_deadlines,
-                                                         rtsp_largest_packet(config_));
-  }
-  auto proxy = rtsp::RtspProxy::start(*streams, engine_->host_path().twin_names(), std::move(admission));
-  if (!proxy) {
-    return tl::unexpected(proxy.error());
-  }
-  rtsp_proxy_ = std::move(*proxy);
-  const function::RtspOptions& options = *streams->rtsp();
-  for (const std::string& note : media_notes(options, admission_ && admission_->enforced())) {
-    spdlog::warn("{}", note);
-  }
-  if (!options.servers.empty()) {
-    spdlog::info("rtsp: the proxy listens on the twins, for {} of servers",
-                 options.servers.size() == 1 ? "one prefix" : std::to_string(options.servers.size()) + " prefixes");
-  }
-  for (const packet::IpAddress& own : options.listen) {
-    spdlog::info("rtsp: clients open {}; its media use UDP ports {} to {}", own.str(), options.first_media_port,
-                 options.last_media_port);
+std::vector<engine::Service*> Gateway::services() const {
+  return engine_->pipeline().all<engine::Service>();
+}
+
+Expected<void> Gateway::open_services() {
+  const engine::ServicePlan plan{engine_->host_path().twin_names(), config_.engine.deadline, admission_.get()};
+  for (engine::Service* const service : services()) {
+    if (auto opened = service->open(plan); !opened) return opened;
   }
   return {};
+}
+
+void Gateway::close_services() {
+  if (!engine_) return;
+  for (engine::Service* const service : services()) service->close();
 }
 
 Gateway::~Gateway() {
@@ -298,7 +283,7 @@ Gateway::~Gateway() {
   if (reloader_.joinable()) {
     reloader_.join();
   }
-  rtsp_proxy_.reset();
+  close_services();
   mirror_.reset();
   if (engine::Tables* tables = engine_ ? engine_->pipeline().tables() : nullptr) {
     tables->leave_to_eal();
@@ -358,24 +343,13 @@ Expected<void> Gateway::run() {
   notifier_.stopping();
   loading_.stop();
   close(signal_fd);
-  end_rtsp_proxy();  // while its servers can be told
+  close_services();  // while others can be told, such as servers
   engine_->stop();
   // Of a capture the alerts are what it was read for; a gateway has forwarded all the same, and its log has said it.
   if (const std::string lost = engine_->pipeline().lost_output(); result && reads_captures_ && !lost.empty()) {
     return make_error(lost);
   }
   return result;
-}
-
-// What it has counted stays.
-void Gateway::end_rtsp_proxy() {
-  std::unique_ptr<rtsp::RtspProxy> proxy;
-  {
-    const std::lock_guard lock(rtsp_figures_mutex_);
-    if (!rtsp_proxy_) return;
-    rtsp_figures_ = rtsp_proxy_->figures();
-    proxy = std::move(rtsp_proxy_);
-  }
 }
 
 // Whether a signal that ends the gateway has come; SIGHUP reloads, as services do.
@@ -402,25 +376,10 @@ bool Gateway::has_read_captures() {
   return false;
 }
 
-// What was taken out, by whomever, and could not go at once because lanes were at it: keys are not kept for longer. And
-// what measured streams have brought; raises that are refused are counted, whether the log has them or not.
-void Gateway::tidy_streams(std::chrono::steady_clock::time_point now) {
-  if (now < next_tidying_) return;
-  next_tidying_ = now + between_tidyings;
-  auto* const streams = engine_->pipeline().first<function::MediaStreams>();
-  if (streams == nullptr) return;
-  streams->tidy(now);
-  log_stream_warnings();
-  const std::string refused = streams->measure();
-  if (refused.empty() || now < next_refused_raise_) return;
-  next_refused_raise_ = now + between_refused_raises;
-  spdlog::warn("streams: {}", refused);
-}
-
-void Gateway::log_stream_warnings() {
-  auto* const streams = engine_->pipeline().first<function::MediaStreams>();
-  if (streams == nullptr) return;
-  for (const std::string& warning : streams->take_warnings()) spdlog::warn("{}", warning);
+void Gateway::tick_services(std::chrono::steady_clock::time_point now) {
+  if (now < next_service_tick_) return;
+  next_service_tick_ = now + between_service_ticks;
+  for (engine::Service* const service : services()) service->tick(now);
 }
 
 // For `systemctl status`.
@@ -448,7 +407,7 @@ void Gateway::tell_manager(std::chrono::steady_clock::time_point now) {
 void Gateway::tick(std::chrono::steady_clock::time_point now) {
   watch_links();
   look_at_device();
-  tidy_streams(now);
+  tick_services(now);
   if (now >= next_look_at_host_) {
     next_look_at_host_ = now + between_looks_at_host;
     look_at_twins();
@@ -518,11 +477,11 @@ Snapshot Gateway::snapshot() {
     }
   }
   if (admission_) add_figures(admission_->state(), snapshot.figures);
-  {
-    const std::lock_guard lock(rtsp_figures_mutex_);
-    const auto figures = rtsp_proxy_ ? rtsp_proxy_->figures() : rtsp_figures_;
-    snapshot.figures.insert(snapshot.figures.end(), figures.begin(), figures.end());
-    if (rtsp_proxy_) snapshot.rtsp_ailment = rtsp_proxy_->ailment();
+  for (const engine::Service* const service : services()) {
+    for (engine::ServiceFigure& figure : service->figures()) {
+      snapshot.figures.push_back({std::move(figure.name), std::move(figure.text), figure.value, figure.counts});
+    }
+    if (std::string ailment = service->ailment(); !ailment.empty()) snapshot.rtsp_ailment = std::move(ailment);
   }
   snapshot.output_troubles = AppendedFile::troubles();
   for (const auto& element : engine_->pipeline().elements()) {

@@ -23,13 +23,12 @@
 #include "control/loading.h"
 #include "control/netlink/mirror.h"
 #include "control/netlink/mirror_log.h"
-#include "control/rtsp/rtsp_proxy.h"
 #include "control/send_watch.h"
 #include "control/service_notifier.h"
 #include "control/snapshot.h"
 #include "control/twin_addresses.h"
 #include "engine/engine.h"
-#include "engine/named_sets.h"
+#include "engine/service.h"
 #include "engine/stream_admission.h"
 #include "engine/tables.h"
 #include "function/routing.h"
@@ -56,15 +55,8 @@ class Gateway : public StatsSource {
   Snapshot snapshot() override;
   Expected<RouteTable> routes(const RouteQuery& query) override;
   Expected<std::vector<NeighbourRow>> neighbours() override;
-  Expected<AclTable> acl(std::uint32_t limit) override;
-  Expected<std::vector<AclSetRow>> acl_sets(const std::string& name, std::uint32_t limit) override;
-  Expected<std::string> add_to_set(const std::string& name, const std::vector<std::string>& entries) override;
-  Expected<std::string> remove_from_set(const std::string& name, const std::vector<std::string>& entries) override;
-  Expected<StreamTable> streams(const StreamQuery& query) override;
-  Expected<function::StreamChange> add_stream(const std::string& text) override;
-  Expected<function::StreamChange> remove_stream(const std::string& text) override;
-  Expected<function::StreamChange> replace_stream(const std::string& text) override;
-  Expected<function::StreamChange> release_stream(const std::string& text) override;
+  engine::ApiAnswer ask(const engine::ElementType& type, const engine::ApiRoute& route,
+                        const engine::ApiRequest& request) override;
   Expected<std::unique_ptr<CaptureStream>> capture(const CaptureRequest& request) override;
   std::string config() override;
   std::vector<FunctionRow> functions() override;
@@ -82,12 +74,11 @@ class Gateway : public StatsSource {
   Expected<void> address_twins();
   void address_again(std::size_t port);
   Expected<void> open_admission();
-  Expected<engine::NamedSets*> named_sets();
-  Expected<function::MediaStreams*> media_streams();
   Expected<void> open_mirror();
   void note_policy_routing() const;
-  Expected<void> open_rtsp_proxy();
-  void end_rtsp_proxy();
+  std::vector<engine::Service*> services() const;
+  Expected<void> open_services();
+  void close_services();
   engine::TableProgress watch_tables();
   bool ends(int signal_fd);
   bool has_read_captures();
@@ -98,8 +89,7 @@ class Gateway : public StatsSource {
   void look_at_mtus();
   void look_at_drops();
   void look_at_forwarding();
-  void tidy_streams(std::chrono::steady_clock::time_point now);
-  void log_stream_warnings();
+  void tick_services(std::chrono::steady_clock::time_point now);
   void tell_manager(std::chrono::steady_clock::time_point now);
   std::string status_text();
   void tick(std::chrono::steady_clock::time_point now);
@@ -110,7 +100,7 @@ class Gateway : public StatsSource {
   std::chrono::steady_clock::time_point started_;
   std::unique_ptr<engine::Engine> engine_;
   function::Routing* routing_ = nullptr;                // null: the chain does not forward by routes
-  std::unique_ptr<engine::StreamAdmission> admission_;  // null: there is no profile. The RTSP proxy has it, too
+  std::unique_ptr<engine::StreamAdmission> admission_;  // null: there is no profile. Services have it, too
   std::optional<DeviceCapacity> device_capacity_;       // of a profile of the GPU
   std::vector<engine::StreamDemand> static_streams_;    // of the configuration; the thread's that reloads
   std::unique_ptr<NetlinkMirror> mirror_;
@@ -121,9 +111,6 @@ class Gateway : public StatsSource {
   SendWatch send_watch_;
   std::uint64_t other_hosts_ = 0;  // frames dropped as for another link address, as of the last look
   TwinAddresses twin_addresses_;
-  std::mutex rtsp_figures_mutex_;                // of both
-  std::unique_ptr<rtsp::RtspProxy> rtsp_proxy_;  // null: there is to be none, or it has ended
-  std::vector<FigureSnapshot> rtsp_figures_;     // as it ended
   std::unique_ptr<Api> api_;
   Loading loading_;
   ServiceNotifier notifier_;
@@ -153,7 +140,7 @@ class Gateway : public StatsSource {
   std::vector<bool> link_up_;  // by port, as of the last tick
   std::vector<bool> deleted_;  // the interface under it; by port
   std::vector<std::string> mirrored_twins_;
-  std::chrono::steady_clock::time_point next_look_at_host_, next_tidying_, next_refused_raise_, next_status_;
+  std::chrono::steady_clock::time_point next_look_at_host_, next_service_tick_, next_status_;
 };
 
 }  // namespace sluice::control

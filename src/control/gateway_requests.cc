@@ -1,12 +1,11 @@
 // What the API asks of a gateway besides its snapshot, and what it changes in the chain.
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "control/gateway.h"
 #include "control/gateway_snapshot.h"
-#include "engine/counted_rules.h"
-#include "engine/named_sets.h"
 #include "engine/view.h"
 
 namespace sluice::control {
@@ -29,68 +28,16 @@ Expected<std::vector<NeighbourRow>> Gateway::neighbours() {
   return rows;
 }
 
-Expected<AclTable> Gateway::acl(std::uint32_t limit) {
-  const engine::CountedRules* const rules = engine_->pipeline().first<engine::CountedRules>();
-  if (rules == nullptr) return make_error("the chain of this gateway has no ACL rules: \"acl\" is not in it");
-  return list_rules(*rules, limit);
-}
-
-Expected<engine::NamedSets*> Gateway::named_sets() {
-  engine::NamedSets* const sets = engine_->pipeline().first<engine::NamedSets>();
-  if (sets == nullptr) return make_error("the chain of this gateway has no sets of ACL rules: \"acl\" is not in it");
-  return sets;
-}
-
-Expected<std::vector<AclSetRow>> Gateway::acl_sets(const std::string& name, std::uint32_t limit) {
-  return named_sets().and_then([&](auto* sets) -> Expected<std::vector<AclSetRow>> {
-    auto found = sets->list_sets(name, limit);
-    if (!found) return tl::unexpected(found.error());
-    std::vector<AclSetRow> rows;
-    for (auto& one : *found) {
-      rows.push_back({std::move(one.name), std::move(one.type), one.count, one.uses, one.changed, std::move(one.file),
-                      std::move(one.entries)});
-    }
-    return rows;
-  });
-}
-
-// A reload makes sets anew.
-Expected<std::string> Gateway::add_to_set(const std::string& name, const std::vector<std::string>& entries) {
-  const std::lock_guard lock(reload_mutex_);
-  return named_sets().and_then([&](auto* sets) { return sets->add_to_set(name, entries); });
-}
-
-Expected<std::string> Gateway::remove_from_set(const std::string& name, const std::vector<std::string>& entries) {
-  const std::lock_guard lock(reload_mutex_);
-  return named_sets().and_then([&](auto* sets) { return sets->remove_from_set(name, entries); });
-}
-
-Expected<function::MediaStreams*> Gateway::media_streams() {
-  function::MediaStreams* const streams = engine_->pipeline().first<function::MediaStreams>();
-  if (streams == nullptr) return make_error("the chain of this gateway has no SRTP streams: \"srtp\" is not in it");
-  return streams;
-}
-
-Expected<StreamTable> Gateway::streams(const StreamQuery& query) {
-  const auto streams = media_streams();
-  if (!streams) return tl::unexpected(streams.error());
-  return list_streams(**streams, query);
-}
-
-Expected<function::StreamChange> Gateway::add_stream(const std::string& text) {
-  return media_streams().and_then([&](auto* streams) { return streams->add_text(text, "the request"); });
-}
-
-Expected<function::StreamChange> Gateway::remove_stream(const std::string& text) {
-  return media_streams().and_then([&](auto* streams) { return streams->remove_text(text, "the request"); });
-}
-
-Expected<function::StreamChange> Gateway::replace_stream(const std::string& text) {
-  return media_streams().and_then([&](auto* streams) { return streams->replace_text(text, "the request"); });
-}
-
-Expected<function::StreamChange> Gateway::release_stream(const std::string& text) {
-  return media_streams().and_then([&](auto* streams) { return streams->release_text(text, "the request"); });
+engine::ApiAnswer Gateway::ask(const engine::ElementType& type, const engine::ApiRoute& route,
+                               const engine::ApiRequest& request) {
+  const auto place = std::ranges::find(config_.engine.chain, type.name);
+  if (place == config_.engine.chain.end()) {
+    return engine::refused(engine::conflict, "the chain of this gateway has no " + route.what + ": \"" +
+                                                 std::string(type.name) + "\" is not in it");
+  }
+  std::unique_lock lock(reload_mutex_, std::defer_lock);
+  if (route.waits_for_reload) lock.lock();
+  return route.answer(*engine_->pipeline().elements()[place - config_.engine.chain.begin()], request);
 }
 
 Expected<std::unique_ptr<CaptureStream>> Gateway::capture(const CaptureRequest& request) {

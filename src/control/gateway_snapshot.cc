@@ -6,7 +6,9 @@
 #include <utility>
 
 #include "control/config_sections.h"
+#include "control/section_views.h"
 #include "device/name.h"
+#include "engine/answers.h"
 #include "engine/engine.h"
 #include "port/virtual_device.h"
 
@@ -14,8 +16,15 @@ namespace sluice::control {
 namespace {
 
 constexpr unsigned max_reads = 16;
-// Reasons that frames may be answered for.
-constexpr std::string_view answered[] = {"ttl_expired", "too_big", "inspect_rejected", "acl_rejected"};
+
+// Of all elements that there are.
+std::set<packet::Reason> answered_reasons() {
+  std::set<packet::Reason> reasons;
+  for (const auto& [type, answers] : types_with<engine::Answers>()) {
+    for (const packet::Reason reason : answers->answered()) reasons.insert(reason);
+  }
+  return reasons;
+}
 
 std::string protocol_name(std::uint32_t protocol) {
   switch (protocol) {  // RTPROT_*, linux/rtnetlink.h and FRR's
@@ -224,10 +233,11 @@ Snapshot take_snapshot(engine::Engine& engine, const engine::Options& options) {
   for (std::size_t i = 0; i < stats.ports.size(); ++i) {
     snapshot.ports.push_back(port_of(engine, stats.ports[i], i));
   }
+  const std::set<packet::Reason> answered = answered_reasons();
   for (unsigned reason = 1; reason < packet::reason_count(); ++reason) {
     const std::string name(packet::reason_name(reason));
     snapshot.drops.push_back({name, std::string(packet::reason_text(reason)), stats.drops[reason]});
-    if (stats.answers[reason] != 0 || std::ranges::find(answered, name) != std::end(answered)) {
+    if (stats.answers[reason] != 0 || answered.contains(static_cast<packet::Reason>(reason))) {
       snapshot.icmp_errors.push_back({name, stats.answers[reason]});
     }
   }
@@ -268,48 +278,6 @@ RouteTable list_routes(const function::RouteTable& table, const engine::PortTabl
     result.routes.push_back(std::move(row));
   }
   return result;
-}
-
-AclTable list_rules(const engine::CountedRules& rules, std::uint32_t limit) {
-  const engine::CountedRules::Listing listing = rules.list(limit);
-  const auto row_of = [](std::uint64_t number, const engine::CountedRule& rule) {
-    return AclRow{number, rule.action, rule.match, rule.frames, rule.bytes, rule.name, rule.comment};
-  };
-  AclTable table;
-  for (const engine::CountedRule& rule : listing.rules) table.rules.push_back(row_of(table.rules.size() + 1, rule));
-  table.count = listing.count;
-  table.unmatched = row_of(0, listing.unmatched);
-  return table;
-}
-
-namespace {
-
-StreamRow stream_row(function::MediaStreamRow&& row) {
-  StreamRow one{std::move(row.name),  std::move(row.action), std::move(row.carries),
-                std::move(row.suite), std::move(row.origin), std::move(row.ingress)};
-  one.rate = row.rate;
-  one.measured = std::move(row.measured);
-  one.rtp_packets = row.rtp.packets;
-  one.rtp_bytes = row.rtp.bytes;
-  one.rtcp_packets = row.rtcp.packets;
-  one.rtcp_bytes = row.rtcp.bytes;
-  one.passed = row.passed;
-  for (std::size_t i = 0; i < row.lost.size(); ++i) one.drops.emplace(function::stream_loss_names[i], row.lost[i]);
-  one.ssrcs = row.ssrcs;
-  if (row.age) one.age_ms = row.age->count();
-  return one;
-}
-
-}  // namespace
-
-StreamTable list_streams(const function::MediaStreams& streams, const StreamQuery& query) {
-  StreamTable table;
-  std::size_t count = 0;
-  for (function::MediaStreamRow& row : streams.list(query.limit, query.address, count)) {
-    table.streams.push_back(stream_row(std::move(row)));
-  }
-  table.count = count;
-  return table;
 }
 
 namespace {
@@ -360,20 +328,6 @@ void compare_ports(const std::vector<port::PortOptions>& running, const std::vec
   }
 }
 
-// Which servers there are the element compares.
-void compare_deadlines(const rtsp::MediumDeadlines& running, const rtsp::MediumDeadlines& wanted,
-                       Differences& differences) {
-  const auto compare = [&](const char* section, const rtsp::DeadlineKeys& before, const rtsp::DeadlineKeys& after) {
-    for (std::size_t i = 0; i < rtsp::DeadlineKeys::keys.size(); ++i) {
-      differences.compare(std::string(section) + rtsp::DeadlineKeys::keys[i].name, before.values[i], after.values[i]);
-    }
-  };
-  compare("[srtp.rtsp] ", running.all, wanted.all);
-  for (std::size_t i = 0; i < std::min(running.servers.size(), wanted.servers.size()); ++i) {
-    compare("[[srtp.rtsp.server]] ", running.servers[i], wanted.servers[i]);
-  }
-}
-
 }  // namespace
 
 std::string needs_restart(const Config& running, const Config& wanted) {
@@ -387,7 +341,6 @@ std::string needs_restart(const Config& running, const Config& wanted) {
   if (running.profile.file == wanted.profile.file && text_of(running.profile) != text_of(wanted.profile)) {
     differences.add("[profile] file: what " + wanted.profile.file + " says cannot change");
   }
-  compare_deadlines(running.rtsp_deadlines, wanted.rtsp_deadlines, differences);
   compare_settings("[api]", api_settings(), running.api, wanted.api, differences);
   compare_settings("[log]", log_settings(), running.log, wanted.log, differences);
   return differences.lines();

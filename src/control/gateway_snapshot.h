@@ -8,10 +8,8 @@
 #include "control/config.h"
 #include "control/netlink/mirror.h"
 #include "control/snapshot.h"
-#include "engine/counted_rules.h"
 #include "engine/engine.h"
-#include "function/media_streams.h"
-#include "function/route/route_table.h"
+#include "function/routing.h"
 
 namespace sluice::control {
 
@@ -24,10 +22,6 @@ Snapshot take_snapshot(engine::Engine& engine, const engine::Options& options);
 MirrorSnapshot mirror_snapshot(const MirrorStats& stats);
 
 RouteTable list_routes(const function::RouteTable& table, const engine::PortTable& ports, const RouteQuery& query);
-
-AclTable list_rules(const engine::CountedRules& rules, std::uint32_t limit);
-
-StreamTable list_streams(const function::MediaStreams& streams, const StreamQuery& query);
 
 // A line for each setting that differs and that only a start can change, to be placed in `wanted`; empty: none.
 std::string needs_restart(const Config& running, const Config& wanted);

@@ -172,23 +172,5 @@ TEST(NeedsRestart, NamesAProfileOfOtherFigures) {
             "[profile] file: what a.toml says cannot change while the gateway runs: restart it");
 }
 
-TEST(NeedsRestart, NamesDeadlinesOfMedia) {
-  const std::string base =
-      "[engine]\nchain = [\"srtp\", \"route\"]\n[[port]]\nname = \"a\"\ndevice = \"net_null0\"\n[srtp.rtsp]\n";
-  const std::string server = "[[srtp.rtsp.server]]\n";
-  const Config running = Config::from_text(base + server, "running");
-  const std::string change = " cannot change while the gateway runs: restart it";
-  const std::pair<std::string, std::string> cases[] = {
-      {server, ""},
-      {"video_deadline = \"5ms\"\n" + server, "[srtp.rtsp] video_deadline" + change},
-      {server + "deadline = \"5ms\"\naudio_deadline = \"5ms\"\n",
-       "[[srtp.rtsp.server]] deadline" + change + "\n[[srtp.rtsp.server]] audio_deadline" + change},
-      {server + server, ""},  // that is the stage's to say
-  };
-  for (const auto& [text, lines] : cases) {
-    EXPECT_EQ(needs_restart(running, Config::from_text(base + text, "w")), lines) << text;
-  }
-}
-
 }  // namespace
 }  // namespace sluice::control

@@ -6,7 +6,7 @@
 
 #include "control/gateway.h"
 #include "control/kernel_forwarding.h"
-#include "function/route/drop_reasons.h"
+#include "function/routing_reasons.h"
 #include "port/virtual_device.h"
 
 namespace sluice::control {

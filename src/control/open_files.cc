@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <string>
 
-#include "control/rtsp/host_limits.h"
+#include "base/host_limits.h"
 
 namespace sluice::control {
 namespace {
@@ -33,12 +33,12 @@ std::uint64_t open_files_needed(const engine::Options& options) {
 }
 
 Expected<void> check_open_files(const engine::Options& options) {
-  const std::uint64_t needed = open_files_needed(options), limit = rtsp::host_limits().files;
+  const std::uint64_t needed = open_files_needed(options), limit = host_limits().files;
   return limit == 0 || limit >= needed ? Expected<void>() : too_few(needed, limit);
 }
 
 Expected<void> raise_open_files(const engine::Options& options) {
-  const std::uint64_t needed = open_files_needed(options), limit = rtsp::raise_file_limit_to(needed);
+  const std::uint64_t needed = open_files_needed(options), limit = raise_file_limit(needed);
   return limit == 0 || limit >= needed ? Expected<void>() : too_few(needed, limit);
 }
 

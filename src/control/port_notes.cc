@@ -36,28 +36,11 @@ void note_subnets(const std::vector<PortOptions>& ports, std::vector<std::string
   }
 }
 
-// A router says "too big" to who sends what does not fit; a bridge has nothing to say it with.
-void note_mtus(const engine::Options& options, std::vector<std::string>& notes) {
-  const std::vector<PortOptions>& ports = options.ports;
-  for (std::size_t i = 0; i < ports.size(); ++i) {
-    const auto is_peer = [&](const PortOptions& other) {
-      return ports[i].peer.empty() ? ports.size() == 2 && &other != &ports[i] : other.name == ports[i].peer;
-    };
-    const auto peer = std::ranges::find_if(ports, is_peer);
-    if (peer == ports.end() || peer->mtu >= ports[i].mtu) continue;
-    notes.push_back("port '" + ports[i].name + "' mtu = " + std::to_string(ports[i].mtu) + " and its peer '" +
-                    peer->name + "' has " + std::to_string(peer->mtu) +
-                    ": a bridge tells no sender, and what is longer is lost there, counted in the peer's tx_errors; "
-                    "give both the same mtu");
-  }
-}
-
 }  // namespace
 
 std::vector<std::string> port_notes(const engine::Options& options) {
   std::vector<std::string> notes;
   note_subnets(options.ports, notes);
-  if (!options.chain.empty() && options.chain.back() == "bridge") note_mtus(options, notes);
   return notes;
 }
 

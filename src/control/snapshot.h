@@ -172,7 +172,7 @@ struct Snapshot {
   // What of the kernel's forwarding is off, and how to put it on, where it forwards what the fast path leaves to it;
   // empty: nothing.
   std::string forwarding_off;
-  // What keeps RTSP from the proxy (rtsp/local_delivery.h); empty: nothing, or there is none.
+  // What keeps RTSP from the proxy (engine/service.h, ailment()); empty: nothing, or there is none.
   std::string rtsp_ailment;
   // Files that the program appends to and cannot write now, each with why (base/appended_file.h).
   std::vector<std::string> output_troubles;
@@ -224,52 +224,6 @@ struct RouteQuery {
 struct RouteTable {
   std::vector<RouteRow> routes;  // `limit` at most
   std::uint64_t matching = 0;    // how many there are without the limit
-};
-
-// A rule of the element acl, and the frames that it decided.
-struct AclRow {
-  std::uint64_t number = 0;  // its place in match order, from 1; 0: frames that no rule matches
-  std::string action, match;
-  std::uint64_t frames = 0, bytes = 0;
-  std::string name = {}, comment = {};
-};
-
-struct AclTable {
-  std::vector<AclRow> rules;  // the first ones, as many as were asked for
-  std::uint64_t count = 0;    // how many there are
-  AclRow unmatched;
-};
-
-// A named set of the element acl.
-struct AclSetRow {
-  std::string name, type;
-  std::uint64_t entries = 0, rules = 0;  // how many it has; how many ask for it
-  bool changed = false;                  // otherwise than as configured
-  std::string file = {};                 // that entries were read from
-  std::vector<std::string> first = {};   // the first entries, as many as were asked for
-};
-
-// A stream of the element srtp. No key is ever told.
-struct StreamRow {
-  std::string stream, action, carries, suite, origin, ingress;
-  std::uint64_t rate = 0;     // bits a second that it may bring now; 0: anything
-  std::string measured = {};  // "no", "not yet", "yes"
-  // What left protected or unprotected, in bytes of frames, and what left as it came.
-  std::uint64_t rtp_packets = 0, rtp_bytes = 0, rtcp_packets = 0, rtcp_bytes = 0, passed = 0;
-  std::map<std::string, std::uint64_t> drops{};  // by name, all names there are (docs/api.md)
-  std::uint32_t ssrcs = 0;                       // that are known
-  std::int64_t age_ms = -1;                      // since its last packet came; -1: none has come
-};
-
-struct StreamTable {
-  std::vector<StreamRow> streams;  // as many as were asked for, in no order
-  std::uint64_t count = 0;         // how many there are
-};
-
-// Which streams: at most so many, of those with this address, if there is one, at an end.
-struct StreamQuery {
-  packet::IpAddress address;
-  std::uint32_t limit = 100;
 };
 
 struct NeighbourRow {

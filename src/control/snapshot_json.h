@@ -3,9 +3,8 @@
 #pragma once
 
 #include <nlohmann/json.hpp>
-#include <string_view>
 
-#include "base/error.h"
+#include "base/json_text.h"
 #include "control/snapshot.h"
 
 namespace sluice::control {
@@ -48,29 +47,10 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Snapshot, version, uptime_ns, ch
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(NextHopRow, port, gateway, weight, resolved)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(RouteRow, prefix, kind, next_hops, metric, protocol)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(RouteTable, routes, matching)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(AclRow, number, action, match, frames, bytes, name, comment)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(AclTable, rules, count, unmatched)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(AclSetRow, name, type, entries, rules, changed, file, first)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(StreamRow, stream, action, carries, suite, origin, ingress, rate,
-                                                measured, rtp_packets, rtp_bytes, rtcp_packets, rtcp_bytes, passed,
-                                                drops, ssrcs, age_ms)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(StreamTable, streams, count)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(NeighbourRow, port, address, mac)
 
-// Any of the types above (or a vector of them) from a text that may be anything.
-template <typename T>
-Expected<T> from_json_text(std::string_view text) {
-  try {
-    return nlohmann::json::parse(text).get<T>();
-  } catch (const nlohmann::json::exception& problem) {
-    return make_error(std::string("not the JSON that was expected: ") + problem.what());
-  }
-}
-
-// One line; bytes that are not UTF-8 become U+FFFD.
-template <typename T>
-std::string to_json_text(const T& value) {
-  return nlohmann::json(value).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
+// Any of the types above (or a vector of them).
+using sluice::from_json_text;
+using sluice::to_json_text;
 
 }  // namespace sluice::control

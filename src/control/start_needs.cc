@@ -19,12 +19,11 @@
 #include "control/api_socket.h"
 #include "control/config_sections.h"
 #include "control/open_files.h"
-#include "control/pipeline_maker.h"
-#include "control/rtsp/transparent_socket.h"
+#include "control/section_views.h"
 #include "control/twin_addresses.h"
 #include "device/gpu.h"
 #include "device/name.h"
-#include "function/srtp/rtsp_settings.h"
+#include "engine/advice.h"
 #include "port/interface_lock.h"
 #include "port/tap_twin.h"
 #include "port/virtual_device.h"
@@ -68,23 +67,6 @@ void look_at_interfaces(const engine::Options& options, Lacks& lacks) {
   }
 }
 
-// A listener on "lo" meets those that listen on no interface of their own, as one on a twin would.
-void look_at_rtsp(Config& config, Lacks& lacks) {
-  const auto& chain = config.engine.chain;
-  if (std::ranges::find(chain, "srtp") == chain.end() || !config.section("srtp").has("rtsp")) return;
-  const function::RtspOptions options =
-      function::read_rtsp(config.section("srtp").section("rtsp"), described_ports(config.engine));
-  for (const std::uint16_t port : options.ports) {
-    const auto is_free = [&](int family) {
-      const auto listener = rtsp::listen_on("lo", family, port);
-      return listener || !says_in_use(listener.error().message);
-    };
-    if (is_free(4) && is_free(6)) continue;
-    lacks.push_back("[srtp.rtsp] ports: port " + std::to_string(port) + std::string(in_use_by_another) +
-                    "program of this host: end what listens there, or take it out of ports");
-  }
-}
-
 // Whose setting switches IPv6 off on the twin; empty: it is on. New interfaces are as net.ipv6.conf.default says.
 std::string without_ipv6(const std::string& twin) {
   const std::string settings = "/proc/sys/net/ipv6/conf/";
@@ -107,7 +89,7 @@ void look_at_addresses(const engine::Options& options, Lacks& lacks) {
 }
 
 void look_at_files(Config& config, Lacks& lacks) {
-  for (const SettingKey& one : written_files) {
+  for (const SettingKey& one : written_files()) {
     const std::string path = config.section(one.section).text(one.key, "");
     const std::string why = path.empty() || path == "-" ? "" : why_not_writable(path);
     if (why.empty()) continue;
@@ -197,7 +179,9 @@ std::vector<std::string> find_start_lacks(Config& config) {
   look_at_api(config.api, runs, lacks);
   if (!runs) {
     look_at_interfaces(config.engine, lacks);
-    look_at_rtsp(config, lacks);
+    each_of_chain<engine::Advice>(config, [&](const engine::Advice& advice, engine::SectionView& view) {
+      for (std::string& lack : advice.lacks(view)) lacks.push_back(std::move(lack));
+    });
   }
   look_at_addresses(config.engine, lacks);
   look_at_files(config, lacks);

@@ -4,109 +4,51 @@
 #include <spdlog/fmt/ranges.h>
 
 #include <algorithm>
-#include <limits>
+#include <iterator>
 #include <set>
-#include <sstream>
+#include <utility>
 
 #include "base/machine.h"
 #include "base/units.h"
-#include "control/rtsp/medium_deadlines.h"
+#include "control/section_views.h"
 #include "engine/engine.h"
-#include "function/srtp/media_stream.h"
-#include "function/srtp/rtsp_options.h"
-#include "function/srtp/stream_settings.h"
-#include "media/sdp/crypto_attribute.h"
-#include "media/secret.h"
-#include "media/srtp/suite.h"
 
 namespace sluice::control {
 namespace {
 
-constexpr std::uint64_t rtcp_part = 20;  // of the stream's rate, as it is policed (function/srtp/stream_settings.cc)
-constexpr std::int64_t most_rate = 1'000'000'000'000;
-
-bool has_srtp(const Config& config) {
-  return std::ranges::find(config.engine.chain, "srtp") != config.engine.chain.end();
-}
-
-std::vector<Settings> srtp_streams(Config& config) {
-  return has_srtp(config) ? config.section("srtp").sections("stream") : std::vector<Settings>();
-}
-
 // In alphabetical order with commas between.
 std::string suites(Config& config) {
-  std::vector<std::string> all = stream_suites(config);
-  if (std::string rtsp = rtsp_suite(config); !rtsp.empty()) all.push_back(std::move(rtsp));
-  const std::set<std::string> names(all.begin(), all.end());
+  std::set<std::string> names;
+  each_of_chain<engine::StreamSource>(config, [&](const engine::StreamSource& source, engine::SectionView& view) {
+    for (std::string& name : source.suites(view)) names.insert(std::move(name));
+  });
   return fmt::format("{}", fmt::join(names, ","));
-}
-
-constexpr std::uint32_t ethernet = 14;
-
-std::uint32_t largest_frame(const Config& config) {
-  unsigned mtu = 0;
-  for (const port::PortOptions& port : config.engine.ports) mtu = std::max(mtu, port.mtu);
-  return mtu + ethernet;
-}
-
-// w of a stream, or what it would be without packet_bytes.
-std::uint32_t largest_in_clear(Settings& settings, std::uint32_t frame, bool as_it_says) {
-  function::MediaStreamSettings stream;
-  if (settings.text("action", "") == "unprotect") stream.direction = srtp::Direction::unprotect;
-  const media::WipedString line(settings.text("crypto", ""));
-  if (auto crypto = media::sdp::parse_crypto(media::sdp::crypto_value(line.text()))) stream.crypto = std::move(*crypto);
-  const std::int64_t packet = as_it_says ? settings.integer("packet_bytes", 0, 0, frame) : 0;
-  stream.rate = {0, 0, static_cast<std::uint32_t>(packet)};
-  return stream.largest_in_clear(frame);
 }
 
 }  // namespace
 
-std::uint32_t rtsp_largest_packet(Config& config) {
-  const auto suite = srtp::suite_named(rtsp_suite(config));
-  return suite ? largest_frame(config) - srtp::facts(*suite).rtp_tag_length : 0;
-}
-
-std::uint32_t largest_packet(Config& config) {
-  std::uint32_t largest = rtsp_largest_packet(config);
-  for (Settings& settings : srtp_streams(config)) {
-    largest = std::max(largest, largest_in_clear(settings, largest_frame(config), false));
-  }
+engine::StreamSource::Later later_streams(Config& config) {
+  engine::StreamSource::Later largest;
+  each_of_chain<engine::StreamSource>(config, [&](const engine::StreamSource& source, engine::SectionView& view) {
+    auto later = source.later(view);
+    if (later.largest_packet > largest.largest_packet) largest = std::move(later);
+  });
   return largest;
 }
 
-std::vector<std::string> stream_suites(Config& config) {
-  std::set<std::string> names;
-  for (Settings& settings : srtp_streams(config)) {
-    const media::WipedString line(settings.text("crypto", ""));
-    std::istringstream words{std::string(media::sdp::crypto_value(line.text()))};
-    std::string tag, name;
-    if (!(words >> tag >> name)) continue;
-    const auto suite = srtp::suite_named(name);
-    names.insert(suite ? std::string(srtp::facts(*suite).name) : name);
-  }
-  return {names.begin(), names.end()};
+std::uint32_t largest_packet(Config& config) {
+  std::uint32_t largest = 0;
+  each_of_chain<engine::StreamSource>(config, [&](const engine::StreamSource& source, engine::SectionView& view) {
+    largest = std::max(largest, source.largest_packet(view));
+  });
+  return largest;
 }
 
-std::string rtsp_suite(Config& config) {
-  if (!has_srtp(config) || !config.section("srtp").has("rtsp")) return {};
-  const std::string usual(srtp::facts(function::RtspOptions().suite).name);
-  const std::string name = config.section("srtp").section("rtsp").text("suite", usual);
-  const auto suite = srtp::suite_named(name);
-  return suite ? std::string(srtp::facts(*suite).name) : name;
-}
-
-std::vector<std::string> media_kinds(Config& config) {
+std::vector<std::string> stream_kinds(Config& config) {
   std::set<std::string> kinds;
-  const auto add = [&kinds](const std::string& action, const std::string& address) {
-    if (!address.empty()) kinds.insert(action + (address.find(':') == std::string::npos ? " IPv4" : " IPv6"));
-  };
-  for (Settings& one : srtp_streams(config)) add(one.text("action", ""), one.text("source", ""));
-  if (rtsp_suite(config).empty()) return {kinds.begin(), kinds.end()};
-  Settings rtsp = config.section("srtp").section("rtsp");
-  for (const char* const key : {"servers", "listen"}) {
-    for (const std::string& address : rtsp.texts(key)) add("protect", address);
-  }
+  each_of_chain<engine::StreamSource>(config, [&](const engine::StreamSource& source, engine::SectionView& view) {
+    for (std::string& kind : source.kinds(view)) kinds.insert(std::move(kind));
+  });
   return {kinds.begin(), kinds.end()};
 }
 
@@ -124,20 +66,9 @@ engine::ProfileSubject profile_subject(Config& config, const std::string& device
 
 std::vector<StreamSection> stream_demands(Config& config) {
   std::vector<StreamSection> all;
-  for (Settings& settings : srtp_streams(config)) {
-    engine::StreamDemand demand;
-    demand.deadline = settings.duration("deadline", config.engine.deadline);
-    demand.largest_packet = largest_in_clear(settings, largest_frame(config), true);
-    demand.rate = static_cast<std::uint64_t>(settings.integer("rate", 0, 0, most_rate));
-    const auto burst = static_cast<std::uint64_t>(settings.integer("burst", 0, 0, function::largest_stream_burst));
-    if (demand.rate != 0) demand.burst = function::stream_burst(demand.rate, burst, largest_frame(config));
-    if (settings.has("rtcp_source_port")) {
-      demand.rate += demand.rate / rtcp_part;
-      demand.burst *= 2;  // its bucket holds as much
-    }
-    demand.share = function::share_of(settings);
-    all.push_back({settings, demand});
-  }
+  each_of_chain<engine::StreamSource>(config, [&](const engine::StreamSource& source, engine::SectionView& view) {
+    std::ranges::move(source.streams(view), std::back_inserter(all));
+  });
   return all;
 }
 
@@ -160,7 +91,7 @@ Expected<std::unique_ptr<engine::StreamAdmission>> make_admission(Config& config
   // Profiles of before did not say it, and were of this.
   const std::vector<std::string> measured =
       profile.media.empty() ? std::vector<std::string>{"protect IPv4"} : profile.media;
-  std::vector<std::string> others = media_kinds(config);
+  std::vector<std::string> others = stream_kinds(config);
   std::erase_if(others, [&](const std::string& one) { return std::ranges::find(measured, one) != measured.end(); });
   if (!others.empty()) {
     notes.push_back(fmt::format(
@@ -168,12 +99,11 @@ Expected<std::unique_ptr<engine::StreamAdmission>> make_admission(Config& config
         "in it",
         fmt::join(measured, ", "), fmt::join(others, ", ")));
   }
-  if (const std::uint32_t media = rtsp_largest_packet(config); config.profile.admits && media > profile.packet) {
+  if (const auto later = later_streams(config); config.profile.admits && later.largest_packet > profile.packet) {
     return make_error(
-        fmt::format("[profile] file: it was measured with packets of {} bytes, and those of [srtp.rtsp]'s media may "
-                    "have {}, so that "
+        fmt::format("[profile] file: it was measured with packets of {} bytes, and {} may have {}, so that "
                     "none would be admitted: run sluice calibrate without --packets, or with --packets {}",
-                    profile.packet, media, media));
+                    profile.packet, later.what, later.largest_packet, later.largest_packet));
   }
   if (config.profile.counts_bursts && timing.cycle.count() == 0) {
     return make_error(
@@ -227,10 +157,14 @@ bool admit_streams(engine::StreamAdmission& admission, const std::vector<engine:
   return false;
 }
 
-bool check_rtsp_deadlines(const engine::StreamAdmission& admission, Config& config) {
-  if (!admission.enforced() || rtsp_suite(config).empty()) return true;
-  Settings section = config.section("srtp").section("rtsp");
-  return rtsp::check_medium_deadlines(section, admission.state().capacity.bound);
+bool check_later_deadlines(const engine::StreamAdmission& admission, Config& config) {
+  bool good = true;
+  if (!admission.enforced()) return good;
+  const std::chrono::nanoseconds bound = admission.state().capacity.bound;
+  each_of_chain<engine::StreamSource>(config, [&](const engine::StreamSource& source, engine::SectionView& view) {
+    good = source.check_deadlines(view, bound) && good;
+  });
+  return good;
 }
 
 void add_figures(const engine::StreamAdmission::State& state, std::vector<FigureSnapshot>& figures) {

@@ -14,36 +14,28 @@
 #include "control/snapshot.h"
 #include "engine/bound.h"
 #include "engine/stream_admission.h"
+#include "engine/stream_source.h"
 
 namespace sluice::control {
 
-// The suites of [[srtp.stream]] and that of [srtp.rtsp], by name; both empty where there are none, or no such element.
-std::vector<std::string> stream_suites(Config& config);
-std::string rtsp_suite(Config& config);
-
-// The largest frame of media in clear, in bytes: of RTSP's, what the largest MTU leaves for them; and of all streams,
-// whatever packet_bytes they have. 0: there are none.
-std::uint32_t rtsp_largest_packet(Config& config);
+// The largest frame in clear of any stream that the configuration describes or lets come, in bytes, whatever it says of
+// it; 0: there are none.
 std::uint32_t largest_packet(Config& config);
-
-// What the element "srtp" does to which family: "protect IPv4", in alphabetical order. Of [srtp.rtsp] the servers'
-// media, by the families of `servers` and `listen`: the RTCP of clients, a twentieth at most, is not looked at.
-std::vector<std::string> media_kinds(Config& config);
+// Streams that come while the gateway runs, those with the largest packets.
+engine::StreamSource::Later later_streams(Config& config);
+// What elements do to which family: "protect IPv4", in alphabetical order.
+std::vector<std::string> stream_kinds(Config& config);
 
 // What this gateway is, for comparing: its chain, lanes and the suites of both on this machine with that device ("cpu",
 // or the GPU's name).
 engine::ProfileSubject profile_subject(Config& config, const std::string& device);
 
-// What [[srtp.stream]] says of each stream, in order, with its section for messages. RTCP on ports of its own takes a
-// twentieth besides. A deadline that is not given is the engine's, and packet_bytes what the largest MTU leaves.
-struct StreamSection {
-  Settings settings;
-  engine::StreamDemand demand;
-};
+// What the file says of each stream, in order, with its section for messages.
+using StreamSection = engine::StreamSource::Stream;
 std::vector<StreamSection> stream_demands(Config& config);
 
 // The admission of streams for a gateway of that kind and timing; null: the configuration has no profile. An Error: the
-// profile has no capacity for this cycle, or was measured with less than media of [srtp.rtsp] may have, or is of
+// profile has no capacity for this cycle, or was measured with less than streams that come later may have, or is of
 // something else and `others` is "refuse"; with "warn" that is in `notes`.
 Expected<std::unique_ptr<engine::StreamAdmission>> make_admission(Config& config, const engine::ProfileSubject& now,
                                                                   const engine::Timing& timing,
@@ -54,9 +46,9 @@ Expected<std::unique_ptr<engine::StreamAdmission>> make_admission(Config& config
 bool admit_streams(engine::StreamAdmission& admission, const std::vector<engine::StreamDemand>& before,
                    std::vector<StreamSection>& streams, engine::StreamAdmission::Replaced* replaced = nullptr);
 
-// The same of the deadlines of [srtp.rtsp], whose media come later: whether each can be kept at all. One that cannot is
-// a mistake at its key, where streams are admitted.
-bool check_rtsp_deadlines(const engine::StreamAdmission& admission, Config& config);
+// Whether the deadlines of streams that come later can be kept at all. One that cannot is a mistake at its key, where
+// streams are admitted.
+bool check_later_deadlines(const engine::StreamAdmission& admission, Config& config);
 
 // What `sluice ctl stats` and /metrics say of it.
 void add_figures(const engine::StreamAdmission::State& state, std::vector<FigureSnapshot>& figures);

@@ -98,9 +98,9 @@ TEST_F(StreamDemands, HaveTheLargestPacketThatFitsOrThatTheySay) {
   for (const StreamSection& stream : stream_demands(config)) packets.push_back(stream.demand.largest_packet);
   EXPECT_EQ(packets, (std::vector<std::uint32_t>{1498, 1494, 1498, 300, 284}));
   EXPECT_EQ(largest_packet(config), 1498U);
-  EXPECT_EQ(rtsp_largest_packet(config), 0U);
+  EXPECT_EQ(later_streams(config).largest_packet, 0U);
   Config rtsp = config_of("[srtp.rtsp]\n");
-  EXPECT_EQ(rtsp_largest_packet(rtsp), 1504U);
+  EXPECT_EQ(later_streams(rtsp).largest_packet, 1504U);
 }
 
 TEST_F(StreamDemands, PacketsThatAreLargerThanWasMeasuredAreMistakes) {
@@ -200,7 +200,7 @@ TEST_F(StreamDemands, DeadlinesOfRtspThatCannotBeKeptAreMistakesAtTheirPlace) {
       const auto admission = make_admission(config, profile_subject(config, "X"), timing, notes_);
       ASSERT_TRUE(admission) << admission.error().message;
       const bool good = !admits || one.mistakes.empty();
-      EXPECT_EQ(check_rtsp_deadlines(**admission, config), good);
+      EXPECT_EQ(check_later_deadlines(**admission, config), good);
       ASSERT_THAT(config.diagnostics().lines, SizeIs(good ? 0 : one.mistakes.size()));
       for (std::size_t i = 0; !good && i < one.mistakes.size(); ++i) {
         EXPECT_THAT(config.diagnostics().lines[i], HasSubstr(one.mistakes[i]));
@@ -294,7 +294,7 @@ TEST_F(StreamDemands, WhatTheProfilesTrafficWasNotOfIsSaid) {
   };
   for (const auto& one : cases) {
     Config config = config_of(one.text);
-    EXPECT_EQ(media_kinds(config), one.kinds) << one.text;
+    EXPECT_EQ(stream_kinds(config), one.kinds) << one.text;
     const std::string note = note_of(config);
     EXPECT_EQ(note.empty(), *one.said == 0) << note;
     EXPECT_THAT(note, HasSubstr(one.said));
@@ -325,7 +325,7 @@ TEST_F(StreamDemands, OfACryptoLineThatWasCopiedTheSuiteCounts) {
   const std::uint32_t in_clear = largest_packet(plain);
   text.insert(text.find(crypto) + crypto.size(), " a=crypto:");
   Config config = config_of(text);
-  EXPECT_EQ(stream_suites(config), std::vector<std::string>{"AEAD_AES_128_GCM"});
+  EXPECT_EQ(profile_subject(config, "X").suite, "AEAD_AES_128_GCM");
   EXPECT_EQ(largest_packet(config), in_clear);
 }
 

@@ -1,5 +1,4 @@
-// A list of rules of which each has counted the frames that it decided. A part of a chain that has one returns it from
-// counted_rules(), and then the API and `sluice ctl` show it.
+// The trait of an element with a list of rules of which each has counted the frames that it decided.
 //
 // Thread-safety: any thread, while lanes run and a reload is at work.
 #pragma once

@@ -21,7 +21,8 @@
 // and device-visible, laid out by the element. area() has it.
 //
 // What else an element can do it offers as traits (traits.h), which others ask for by type: tables from files, metrics,
-// timers, work between batches on a device, and so on.
+// timers, work between batches on a device, and so on. What its type has, in a chain or not, are traits of the
+// ElementType.
 //
 // Calls, by thread:
 //   the control thread, before lanes start:            shape, prepare, attach, traits
@@ -33,6 +34,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <span>
@@ -180,14 +182,25 @@ struct ElementType {
   bool launches_alone = false;
   // Of classifying a frame on a core, as measured; less than 10 ns is 0. The bound counts it (bound.h, µ).
   std::chrono::nanoseconds classify_time{0};
+  // The chain of a configuration that names none.
+  bool usual = false;
   // Where it is from: a plug-in's path, name and version; empty: built in. The program writes it.
   std::string origin = {};
+  // The type's own traits, by name, as Element::find_trait() has an element's: what it has whether it is in a chain or
+  // not, such as routes of the API (api.h), verbs of `sluice ctl` (verb.h). Empty: none. They live as long as the
+  // program.
+  void* (*find_trait)(std::string_view name) = nullptr;
+  template <class T>
+  T* trait() const {
+    return find_trait == nullptr ? nullptr : static_cast<T*>(find_trait(T::trait_name));
+  }
 };
 
 bool register_element(ElementType type);
 // Those of a plug-in, all or none. An Error: a name is taken, is there twice, or is none.
 Expected<void> add_elements(std::vector<ElementType> types);
-const std::vector<ElementType>& element_types();
+// In the order of their registration. Each stays where it is, however many are added.
+const std::deque<ElementType>& element_types();
 const ElementType* find_element(std::string_view name);
 // The first element of a chain that is so, as find_such(chain, &ElementType::one_thread); null: none. Names that are no
 // element's are not.

@@ -1,5 +1,4 @@
-// Named sets of addresses or ports that rules ask for, changed while lanes run. A part of a chain that has some returns
-// it from named_sets(), and then the API and `sluice ctl` show and change them.
+// The trait of an element with named sets of addresses or ports that rules ask for, changed while lanes run.
 //
 // A change is whole or not at all: every entry is checked first, an Error names the one that cannot be, and frames that
 // are collected from the next burst on see all of the change. What is there already is added, and what is not there is

@@ -52,6 +52,10 @@ enum class Poll { automatic, busy, adaptive };
 // launches each lane's batches by themselves.
 enum class Stagger { automatic, on, off };
 
+// The function that is a chain by itself where a configuration names none (element.h, ElementType::usual); empty: there
+// is no such one.
+std::vector<std::string> usual_chain();
+
 struct Options {
   std::string device = "auto";  // auto | cpu | cuda:N | cuda:N,cuda:M...
   std::chrono::nanoseconds deadline{std::chrono::milliseconds(1)};
@@ -73,7 +77,7 @@ struct Options {
   std::chrono::nanoseconds collect{0};       // µ; 0: an estimate (bound.h)
   bool collect_measured = false;             // a profile says it
   int cpu_below = -1;                        // frames per cycle; -1: chosen, by what they cost, too (load.h); 0: never
-  std::vector<std::string> chain{"route"};
+  std::vector<std::string> chain = usual_chain();
   unsigned passes = 1;  // of the chain's pipeline (pipeline.h), once it is made
   bool jobs = false;    // elements of it submit jobs (jobs.h), once it is made
   std::vector<PortOptions> ports;

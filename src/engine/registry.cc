@@ -4,11 +4,12 @@
 #include <iterator>
 
 #include "engine/element.h"
+#include "engine/options.h"
 
 namespace sluice::engine {
 namespace {
-std::vector<ElementType>& types() {
-  static std::vector<ElementType> instance;
+std::deque<ElementType>& types() {
+  static std::deque<ElementType> instance;
   return instance;
 }
 
@@ -49,7 +50,7 @@ Expected<void> add_elements(std::vector<ElementType> added) {
   return {};
 }
 
-const std::vector<ElementType>& element_types() {
+const std::deque<ElementType>& element_types() {
   return types();
 }
 
@@ -60,6 +61,11 @@ const ElementType* find_element(std::string_view name) {
     }
   }
   return nullptr;
+}
+
+std::vector<std::string> usual_chain() {
+  const auto usual = std::ranges::find_if(types(), &ElementType::usual);
+  return usual == types().end() ? std::vector<std::string>() : std::vector<std::string>{std::string(usual->name)};
 }
 
 const std::string* find_such(std::span<const std::string> chain, bool ElementType::*fact) {

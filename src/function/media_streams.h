@@ -1,5 +1,5 @@
-// The streams of the element "srtp", for what adds and removes them while lanes run: the RTSP proxy and the API. A part
-// of a chain that has them returns them from media_streams().
+// The trait of the element "srtp": its streams, for what adds and removes them while lanes run, the RTSP proxy and the
+// API.
 //
 // Thread-safety: any thread; calls wait for each other, and lanes for none of them. Errors name no key.
 #pragma once

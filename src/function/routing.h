@@ -1,5 +1,5 @@
-// What a function that forwards by routes offers besides frames: it returns this from Function::routing(), and then the
-// kernel's routes are mirrored into its table, and the API, the log and the metrics show it.
+// The trait of an element that forwards by routes: the kernel's routes are mirrored into its table (control_plane.h),
+// and the API, the log and the metrics show it.
 //
 // Thread-safety: any thread, while the function lives and after its prepare().
 #pragma once

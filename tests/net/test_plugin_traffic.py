@@ -79,6 +79,7 @@ def test_the_api_has_its_origin_and_what_it_shows(network, plugin):
     assert first["view"] == {"port": PORT, "bytes": 4}
     assert (second["name"], second["from"]) == ("route", "built in") and "view" not in second
     assert json.loads(network.gateway.control("functions")) == [first, second]
+    assert json.loads(network.gateway.get("/api/v1/udp_prefix")) == first["view"]  # a route of its own
     assert json.loads(network.gateway.get("/api/v1/config"))["plugins"] == {"load": [str(plugin)]}
 
 

@@ -25,7 +25,7 @@ Expected<std::string> accept_profile(const std::string& text, const std::string&
   if (!admission) return make_error(config.placed(admission.error().message));
   auto streams = control::stream_demands(config);
   (void)control::admit_streams(**admission, {}, streams);
-  (void)control::check_rtsp_deadlines(**admission, config);
+  (void)control::check_later_deadlines(**admission, config);
   return config.mistakes();
 }
 

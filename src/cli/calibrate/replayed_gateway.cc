@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "cli/calibrate/own_traffic.h"
 #include "cli/calibrate/timed_pipeline.h"
 #include "control/pipeline_maker.h"
 #include "engine/bound.h"
@@ -20,7 +21,7 @@ namespace {
 using std::chrono::nanoseconds;
 
 constexpr unsigned spare_frames = 1024;      // in bursts, for each lane
-constexpr std::uint64_t most_dropped = 100;  // one in so many frames of media
+constexpr std::uint64_t most_dropped = 100;  // one in so many frames of an element's own traffic
 constexpr double carried_share = 0.99;       // of what was offered: the rest may be on its way when the time is over
 
 unsigned lanes_of(const engine::Options& options) {
@@ -63,7 +64,7 @@ class ReplayedGateway : public Bench {
         configured_(configured),
         timed_(std::move(timed)),
         options_(options),
-        packet_(timed_->brings_media() ? timed_->mean_packet() : packet),
+        packet_(timed_->traffic() != nullptr ? timed_->traffic()->mean_packet() : packet),
         longest_round_(std::move(longest_round)) {
     for (const port::PortOptions& port : engine_->options().ports) queues_ += port.queues;
     std::map<int, unsigned> of_core;
@@ -89,7 +90,7 @@ class ReplayedGateway : public Bench {
     if (after.total.frames_rescued != 0 || (options_.on_gpu && !after.gpu_up)) {
       return make_error("the GPU failed while it was measured");
     }
-    if (auto media = check_media(before, after); !media) return tl::unexpected(media.error());
+    if (auto good = check_traffic(before, after); !good) return tl::unexpected(good.error());
     engine::ProfileCell cell = cell_of(before, after, times, rate, spent.count());
     const TimedPipeline::Batches batches = timed_->batches();
     cell.batch_bytes = batches.bytes.since(batches_before.bytes).percentile(0.5);
@@ -131,11 +132,12 @@ class ReplayedGateway : public Bench {
   }
 
   // A frame that the element drops has cost the device nothing.
-  Expected<void> check_media(const engine::EngineStats& before, const engine::EngineStats& after) const {
+  Expected<void> check_traffic(const engine::EngineStats& before, const engine::EngineStats& after) const {
     const std::uint64_t frames = after.total.rx_frames - before.total.rx_frames;
-    for (packet::Reason reason = 0; timed_->brings_media() && reason < after.drops.size(); ++reason) {
+    const engine::Traffic* const traffic = timed_->traffic();
+    for (packet::Reason reason = 0; traffic != nullptr && reason < after.drops.size(); ++reason) {
       const std::uint64_t dropped = after.drops[reason] - before.drops[reason];
-      if (packet::reason_name(reason).starts_with("srtp_") && dropped > frames / most_dropped) {
+      if (packet::reason_name(reason).starts_with(traffic->reasons()) && dropped > frames / most_dropped) {
         return make_error(fmt::format("{} of {} frames were dropped as {}, so there was nothing to measure: {}",
                                       dropped, frames, packet::reason_name(reason), packet::reason_text(reason)));
       }
@@ -222,7 +224,7 @@ BenchOpener replayed_gateways(control::Config& config, const ReplayedOptions& be
     ReplayedOptions now = bench;
     if (longest_round->count() != 0) now.collect = engine::collect_time_of(*longest_round);
     const engine::Options options = bench_options(config, now, cycle, streams, packet);
-    auto traffic = MediaTraffic::make(config, packet, lanes_of(options));
+    auto traffic = own_traffic(config, packet, lanes_of(options));
     if (!traffic) return tl::unexpected(traffic.error());
     std::unique_ptr<TimedPipeline> timed;
     const engine::PipelineMaker make =

@@ -16,9 +16,9 @@ struct TimedPipeline::Shared {
     alignas(64) std::uint64_t forwarding = 0;
     engine::Histogram times, bytes, forwardings;
   };
-  explicit Shared(MediaTraffic media) : traffic(std::move(media)) {}
+  explicit Shared(std::unique_ptr<engine::Traffic> brought) : traffic(std::move(brought)) {}
 
-  MediaTraffic traffic;
+  const std::unique_ptr<engine::Traffic> traffic;
   std::vector<std::unique_ptr<Lane>> lanes;
   const std::uint64_t longest_round = rte_get_tsc_hz() * engine::away_gap_us / 1'000'000;
 };
@@ -27,7 +27,7 @@ namespace {
 
 using Shared = TimedPipeline::Shared;
 
-// In front: media comes in before any other element looks at the frames.
+// In front: traffic comes in before any other element looks at the frames.
 class Front final : public engine::Element, public engine::Ingress {
  public:
   explicit Front(std::shared_ptr<Shared> shared) : shared_(std::move(shared)) {}
@@ -39,9 +39,9 @@ class Front final : public engine::Element, public engine::Ingress {
   void admit(engine::Batch& batch, engine::Span span) override {
     Shared::Lane& lane = *shared_->lanes[batch.lane];
     const std::uint64_t before = rte_rdtsc();
-    if (!shared_->traffic.empty()) {
+    if (shared_->traffic != nullptr) {
       for (std::uint32_t i = span.first; i < span.end(); ++i) {
-        shared_->traffic.write(batch.lane, batch.mbuf[i]);
+        shared_->traffic->write(batch.lane, batch.mbuf[i]);
         batch.length[i] = rte_pktmbuf_data_len(batch.mbuf[i]);
       }
     }
@@ -80,7 +80,7 @@ class Back final : public engine::Element {
 
 }  // namespace
 
-TimedPipeline::TimedPipeline(std::unique_ptr<engine::Pipeline> inner, MediaTraffic traffic)
+TimedPipeline::TimedPipeline(std::unique_ptr<engine::Pipeline> inner, std::unique_ptr<engine::Traffic> traffic)
     : shared_(std::make_shared<Shared>(std::move(traffic))) {
   std::vector<std::unique_ptr<engine::Element>> elements;
   elements.push_back(std::make_unique<Front>(shared_));
@@ -91,12 +91,8 @@ TimedPipeline::TimedPipeline(std::unique_ptr<engine::Pipeline> inner, MediaTraff
 
 TimedPipeline::~TimedPipeline() = default;
 
-bool TimedPipeline::brings_media() const {
-  return !shared_->traffic.empty();
-}
-
-double TimedPipeline::mean_packet() const {
-  return shared_->traffic.mean_packet();
+const engine::Traffic* TimedPipeline::traffic() const {
+  return shared_->traffic.get();
 }
 
 TimedPipeline::Batches TimedPipeline::batches() const {

@@ -1,7 +1,7 @@
 // Around the pipeline of a gateway that is calibrated: an element in front of the others and one behind them. They
-// bring media into the frames (media_traffic.h), and take the time of each inline batch and its bytes. The time is from
-// the first frame's classifying until the last one's applying, less what the media took. They also take what
-// classifying and applying take by themselves.
+// bring an element's own traffic into the frames (engine/calibration.h), and take the time of each inline batch and its
+// bytes. The time is from the first frame's classifying until the last one's applying, less what the traffic took. They
+// also take what classifying and applying take by themselves.
 //
 // Thread-safety: as of engine::Element; batches() any thread. Cost: the time-stamp counter three times a burst, and
 // three times a batch.
@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "cli/calibrate/media_traffic.h"
+#include "engine/calibration.h"
 #include "engine/histogram.h"
 #include "engine/pipeline.h"
 
@@ -20,7 +20,8 @@ namespace sluice::cli {
 class TimedPipeline {
  public:
   // The pipeline with both elements around its own. What they share lives as long as the result's elements or this.
-  TimedPipeline(std::unique_ptr<engine::Pipeline> inner, MediaTraffic traffic);
+  // `traffic` null: frames stay as they come.
+  TimedPipeline(std::unique_ptr<engine::Pipeline> inner, std::unique_ptr<engine::Traffic> traffic);
   ~TimedPipeline();
   std::unique_ptr<engine::Pipeline> take() { return std::move(around_); }
 
@@ -31,8 +32,7 @@ class TimedPipeline {
     engine::HistogramSnapshot times, bytes, rounds, forwardings;
   };
   Batches batches() const;
-  bool brings_media() const;
-  double mean_packet() const;  // of media
+  const engine::Traffic* traffic() const;  // null: none
 
   struct Shared;
 

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "control/netlink/decoder.h"
-#include "function/route/control_plane.h"
+#include "function/control_plane.h"
 
 namespace sluice::control::netlink {
 

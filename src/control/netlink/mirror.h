@@ -39,7 +39,7 @@
 #include "control/netlink/neighbour_shadow.h"
 #include "control/netlink/route_shadow.h"
 #include "control/netlink/socket.h"
-#include "function/route/control_plane.h"
+#include "function/control_plane.h"
 
 namespace sluice::control {
 

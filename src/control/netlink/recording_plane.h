@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "function/route/control_plane.h"
+#include "function/control_plane.h"
 
 namespace sluice::control::netlink {
 

@@ -26,7 +26,7 @@
 #include "control/netlink/decoder.h"
 #include "control/netlink/hop_table.h"
 #include "control/netlink/nexthop_table.h"
-#include "function/route/control_plane.h"
+#include "function/control_plane.h"
 
 namespace sluice::control::netlink {
 

@@ -8,6 +8,7 @@
 #include "engine/element.h"
 #include "engine/port_table.h"
 #include "function/acl/acl.h"
+#include "function/acl/acl_type.h"
 #include "lookup/acl/acl_settings.h"
 #include "lookup/acl/classbench.h"
 
@@ -136,7 +137,8 @@ const bool registered = engine::register_element(
     {.name = "acl",
      .text = "permits, denies, rejects, marks or polices IPv4 and IPv6 frames by a list of rules",
      .make = make_acl,
-     .options = acl_sections});
+     .options = acl_sections,
+     .find_trait = find_acl_type_trait});
 
 }  // namespace
 }  // namespace sluice::function

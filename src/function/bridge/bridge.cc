@@ -1,7 +1,28 @@
 #include "function/bridge/bridge.h"
 
+#include "engine/advice.h"
+#include "engine/traits.h"
+#include "function/bridge/mtu_notes.h"
+
 namespace sluice::function {
 namespace {
+
+class Type final : public engine::Advice {
+ public:
+  std::vector<std::string> notes(engine::SectionView& view, Occasion occasion) const override {
+    std::vector<std::string> all = mtu_notes(view.options.ports);
+    // As all that is said of ports.
+    if (occasion == Occasion::check) {
+      for (std::string& note : all) note.insert(0, view.file + ": ");
+    }
+    return all;
+  }
+};
+
+void* find_type_trait(std::string_view name) {
+  static Type type;
+  return engine::offer<engine::Advice>(name, &type);
+}
 
 const bool registered = engine::register_element(
     {.name = "bridge",
@@ -13,7 +34,8 @@ const bool registered = engine::register_element(
          [] {
            return std::vector{OptionSection{"[bridge]", "No keys."}};
          },
-     .ends_chain = true});
+     .ends_chain = true,
+     .find_trait = find_type_trait});
 
 }  // namespace
 }  // namespace sluice::function

@@ -5,6 +5,7 @@
 #include "engine/element.h"
 #include "engine/port_table.h"
 #include "function/inspect/inspect_settings.h"
+#include "function/inspect/inspect_type.h"
 
 namespace sluice::function {
 namespace {
@@ -36,7 +37,8 @@ const bool registered = engine::register_element(
      .options = inspect_sections,
      .follows_conversations = true,
      .one_thread = true,
-     .classify_time = std::chrono::nanoseconds(75)});
+     .classify_time = std::chrono::nanoseconds(75),
+     .find_trait = find_inspect_type_trait});
 
 }  // namespace
 }  // namespace sluice::function

@@ -33,7 +33,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "function/route/control_plane.h"
+#include "function/control_plane.h"
 #include "function/route/on_link_prefixes.h"
 #include "lookup/next_hop.h"
 #include "packet/ip_address.h"

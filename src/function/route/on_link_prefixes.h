@@ -17,7 +17,7 @@
 #include <optional>
 #include <utility>
 
-#include "function/route/control_plane.h"
+#include "function/control_plane.h"
 #include "packet/ip_address.h"
 
 namespace sluice::function {

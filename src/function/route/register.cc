@@ -1,10 +1,27 @@
 // The router's entry in the list of elements.
+#include "engine/answers.h"
 #include "engine/element.h"
+#include "engine/section_files.h"
+#include "engine/traits.h"
+#include "function/route/answered_reasons.h"
 #include "function/route/route.h"
 #include "function/route/route_settings.h"
 
 namespace sluice::function {
 namespace {
+
+class Type final : public engine::SectionFiles, public engine::Answers {
+ public:
+  std::vector<Read> reads(Settings& section) const override {
+    return {{section.text("table", ""), "the file of [route] table"}};
+  }
+  std::vector<packet::Reason> answered() const override { return {ttl_expired, too_big}; }
+};
+
+void* find_type_trait(std::string_view name) {
+  static Type type;
+  return engine::offer<engine::SectionFiles, engine::Answers>(name, &type);
+}
 
 const bool registered = engine::register_element(
     {.name = "route",
@@ -13,7 +30,9 @@ const bool registered = engine::register_element(
        return std::make_unique<Router>(read_route(settings, ports), ports);
      },
      .options = route_sections,
-     .ends_chain = true});
+     .ends_chain = true,
+     .usual = true,
+     .find_trait = find_type_trait});
 
 }  // namespace
 }  // namespace sluice::function

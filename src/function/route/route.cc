@@ -6,9 +6,10 @@
 #include <cstring>
 
 #include "engine/emitter.h"
-#include "function/route/drop_reasons.h"
+#include "function/route/answered_reasons.h"
 #include "function/route/route_batch.h"
 #include "function/route/route_settings.h"
+#include "function/routing_reasons.h"
 #include "packet/checksum.h"
 #include "packet/flow_hash.h"
 #include "packet/headers.h"
@@ -23,10 +24,6 @@ using packet::Reason;
 
 const Reason no_route =
     packet::register_reason("no_route", "no route matches the destination, and no twin answers for it");
-const Reason ttl_expired =
-    packet::register_reason("ttl_expired", "TTL or hop limit ran out, and no ICMP error answers it");
-const Reason too_big =
-    packet::register_reason("too_big", "larger than the next link's MTU, and no ICMP error answers it");
 const Reason unresolved = packet::register_reason(
     "unresolved",
     "the next hop's link address is not known yet, or no twin asks for it, or the gateway is on no link: ctl routes");

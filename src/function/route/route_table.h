@@ -26,8 +26,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "function/control_plane.h"
 #include "function/route/adjacency.h"
-#include "function/route/control_plane.h"
 #include "function/route/ingress_table.h"
 #include "function/route/source_addresses.h"
 #include "lookup/fib.h"

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "base/published.h"
-#include "function/route/control_plane.h"
+#include "function/control_plane.h"
 #include "packet/ip_address.h"
 
 namespace sluice::function {

@@ -9,6 +9,7 @@
 #include "function/srtp/rtsp_settings.h"
 #include "function/srtp/srtp.h"
 #include "function/srtp/srtp_settings.h"
+#include "function/srtp/srtp_type.h"
 #include "function/srtp/stream_settings.h"
 #include "media/srtp/master_keys.h"
 
@@ -59,7 +60,8 @@ const bool registered = engine::register_element(
      .options = srtp_sections,
      .one_thread = true,
      .launches_alone = true,
-     .classify_time = std::chrono::nanoseconds(420)});
+     .classify_time = std::chrono::nanoseconds(420),
+     .find_trait = find_srtp_type_trait});
 
 }  // namespace
 }  // namespace sluice::function

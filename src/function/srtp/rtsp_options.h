@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "function/srtp/rtsp/medium_deadlines.h"
 #include "media/srtp/suite.h"
 #include "packet/ip_address.h"
 
@@ -56,6 +57,7 @@ struct RtspOptions {
   std::chrono::nanoseconds idle_timeout{std::chrono::seconds(60)};    // of a connection without a stream
   std::uint32_t table = 1554;                                         // the kernel's routing table for local delivery
   std::uint32_t priority = 1554;                                      // of its rules
+  rtsp::MediumDeadlines deadlines = {};                               // without the engine's
 
   // Their hosts.
   std::vector<packet::IpPrefix> upstream_prefixes() const {

@@ -386,6 +386,7 @@ std::vector<OptionSection> rtsp_sections() {
 
 RtspOptions read_rtsp(Settings settings, const engine::PortTable& ports) {
   RtspOptions options;
+  options.deadlines = rtsp::read_medium_deadlines(settings);  // before the servers' sections are finished
   option::read(rtsp_settings(), settings, options);
   read_upstream(settings, options);
   if (options.max_rate != 0 && options.default_rate > options.max_rate) {
@@ -413,6 +414,19 @@ std::string rtsp_changes(const RtspOptions& running, const RtspOptions& wanted) 
     lines += (lines.empty() ? "" : "\n") +
              std::string("[[srtp.rtsp.server]] cannot change while the gateway runs: restart it");
   }
+  const auto compare = [&](const std::string& key, const auto& member) {
+    if (member(running) == member(wanted)) return;
+    lines += (lines.empty() ? "" : "\n") + key + " cannot change while the gateway runs: restart it";
+  };
+  for (std::size_t i = 0; i < rtsp::DeadlineKeys::keys.size(); ++i) {
+    const std::string key = rtsp::DeadlineKeys::keys[i].name;
+    compare("[srtp.rtsp] " + key, [i](const RtspOptions& all) { return all.deadlines.all.values[i]; });
+    for (std::size_t at = 0; at < std::min(running.upstream.size(), wanted.upstream.size()); ++at) {
+      compare("[[srtp.rtsp.server]] " + key,
+              [i, at](const RtspOptions& all) { return all.deadlines.servers[at].values[i]; });
+    }
+  }
+  if (lines.empty() && !(running == wanted)) lines = "[srtp.rtsp] cannot change while the gateway runs: restart it";
   return lines;
 }
 

@@ -10,6 +10,7 @@
 #include "engine/pipeline.h"
 #include "function/routing.h"
 #include "function/srtp/address_settings.h"
+#include "function/srtp/rtsp/srtp_service.h"
 #include "function/srtp/rtsp_settings.h"
 #include "function/srtp/srtp_area.h"
 #include "function/srtp/srtp_settings.h"
@@ -22,6 +23,7 @@ engine::Shape Srtp::shape() const {
 
 void* Srtp::find_trait(std::string_view name) {
   if (name == MediaStreams::trait_name) return streams_ ? static_cast<MediaStreams*>(&*streams_) : nullptr;
+  if (name == engine::Service::trait_name) return service_.get();
   return engine::offer<engine::Metrics, engine::DeviceCycle, engine::Grouping, engine::Recovery, engine::HostGate,
                        engine::ChainRule, engine::NullDevice>(name, this);
 }
@@ -68,6 +70,7 @@ Expected<void> Srtp::prepare(const engine::Plan& plan) {
   streams_->commit(*streams);
   streams_->warn_of_the_files_keys(options_.streams);
   options_.streams.clear();  // and their keys
+  service_ = rtsp::make_srtp_service(*streams_);
   return {};
 }
 

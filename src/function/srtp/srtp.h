@@ -59,6 +59,7 @@
 #include "engine/counters.h"
 #include "engine/element.h"
 #include "engine/port_table.h"
+#include "engine/service.h"
 #include "engine/traits.h"
 #include "function/srtp/drop_reasons.h"
 #include "function/srtp/media_stream.h"
@@ -167,7 +168,8 @@ class Srtp final : public engine::Element,
   std::uint32_t most_on_device_ = 0xffffffff, room_on_device_ = 0;
   // Its readers: batches, and each lane's collector.
   std::optional<Published<const MediaStreamTable>> current_;
-  std::optional<Streams> streams_;  // their writer
+  std::optional<Streams> streams_;            // their writer
+  std::unique_ptr<engine::Service> service_;  // theirs
   RtspFlows rtsp_flows_;
   RtspGuard rtsp_guard_;
   ServerMedia server_media_;

@@ -1,0 +1,20 @@
+// A configuration as a trait of an element's type sees it (element.h, ElementType::find_trait).
+#pragma once
+
+#include <string>
+
+#include "base/settings.h"
+#include "engine/options.h"
+#include "engine/port_table.h"
+
+namespace sluice::engine {
+
+struct SectionView {
+  Settings section;  // the element's own; empty where the file has none
+  const Options& options;
+  const PortTable& ports;  // as the file describes them
+  std::string file;
+  bool admits = false;  // streams are admitted by a [profile]
+};
+
+}  // namespace sluice::engine

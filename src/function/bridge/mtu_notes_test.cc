@@ -1,0 +1,28 @@
+#include "function/bridge/mtu_notes.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace sluice::function {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+port::PortOptions port(const std::string& name, unsigned mtu) {
+  port::PortOptions options;
+  options.name = name;
+  options.mtu = mtu;
+  return options;
+}
+
+TEST(MtuNotes, ABridgeBetweenTwoMtusLosesWhatIsLonger) {
+  EXPECT_THAT(mtu_notes({port("a", 9000), port("b", 1500)}),
+              ElementsAre(AllOf(HasSubstr("port 'a' mtu = 9000"), HasSubstr("'b' has 1500"), HasSubstr("tx_errors"))));
+  EXPECT_THAT(mtu_notes({port("a", 1500), port("b", 1500)}), IsEmpty());
+}
+
+}  // namespace
+}  // namespace sluice::function
