@@ -22,6 +22,7 @@ struct VerbArgument {
   bool required = false;
   bool many = false;      // one or more
   std::string type = {};  // of the value, in --help: "FILE"
+  bool is_file = false;   // a path, which the shell completes
   struct Number {
     unsigned least, most, usual;
   };

@@ -126,7 +126,8 @@ engine::Verb set_change(const char* name, const char* text) {
                         {.name = "-f,--file",
                          .text = "a file of entries, as [[acl.set]] file has them: one a line, or several with blanks "
                                  "or commas between, # or ; a comment; -: the standard input",
-                         .type = "FILE"}},
+                         .type = "FILE",
+                         .is_file = true}},
           .footer = "All entries are changed, or none: one that cannot be is named, with its line in the file.",
           .request = [verb = std::string(name)](const VerbWords& words, const VerbReader& read) {
             return request_set_change(verb, words, read);

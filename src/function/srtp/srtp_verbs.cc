@@ -58,7 +58,8 @@ engine::Verb change(const char* name, const char* text) {
           .text = text,
           .arguments = {{.name = "FILE",
                          .text = "the keys of a [[srtp.stream]] section; -: the standard input",
-                         .required = true}},
+                         .required = true,
+                         .is_file = true}},
           .request = [verb = std::string(name)](const VerbWords& words, const VerbReader& /*read*/) {
             return request_change(verb, words);
           }};
