@@ -42,13 +42,11 @@ const std::map<std::string, Difference> refused{
 const std::map<std::string, const char*> unwritten{
     {"alert.rule", "no line has the rule's text"},
     {"packet", "no line has the packet's bytes"},
-    {"tunnel.src_ip", "tunnels are not looked into"},
     {"verdict.action", "no line has a `verdict`"},
 };
 
 // Checks that were run and do not agree.
 const std::map<std::string, Difference> differing{
-    {"bug-7725-01", {1, "tunnels are not looked into: no packet in one is dropped"}},
     {"bug-78-http-uri", {1, "HTTP is inspected with the request's packet, not two packets later"}},
     {"detect-engine-proto", {1, "HTTP is known with the request's first packet, not when that is acknowledged"}},
     {"eve-alert-metadata-off", {1, "there is no setting to leave out flow, http and metadata"}},
