@@ -119,7 +119,7 @@ Expected<device::LinkCeilings> print_ceilings(const BenchOptions& options, bool 
   std::printf(
       "noise: %u cores that only read the clock for %.0f s were kept from it for %.0f us at worst, %lu times over 100 "
       "us, %.3f %% of the time over 10 us; %lu preemptions by this kernel, %.0f ms stolen by the hypervisor\n",
-      cores, noise_seconds, noise.worst_us, noise.over_100_us, 100 * noise.away_share, noise.preemptions,
+      cores, noise_seconds, noise.worst_us, noise.over_100_us, 100 * noise.stall_share, noise.preemptions,
       noise.stolen_ms);
   auto bed = Bed::make(options, 1);
   if (!bed) {

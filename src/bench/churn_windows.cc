@@ -53,7 +53,7 @@ void judge_updates(Goals& goals, const std::vector<Windows>& without, const Wind
                 spread_of(values({with}, p99)).median, allowed_times * spread_of(values(without, p99)).median, "us");
   const std::pair<const char*, Figure> figures[] = {
       {"frames lost", [](const Outcome& one) { return static_cast<double>(one.offered_missed); }},
-      {"frames late by more than threads were kept away",
+      {"frames late by more than threads were kept from running",
        [](const Outcome& one) { return static_cast<double>(one.own_misses()); }},
       {"late time points", [](const Outcome& one) { return static_cast<double>(one.late_cycles); }},
       {"overruns", [](const Outcome& one) { return static_cast<double>(one.overruns); }}};

@@ -53,7 +53,7 @@ TEST(ChurnGoals, WhatComesInEveryThirdWindowWithUpdatesIsSeenAndOneBadWindowIsNo
   const Windows quiet = windows(std::vector<double>(21, 100.0));
   const std::pair<const char*, std::uint64_t Outcome::*> figures[] = {
       {"frames lost, windows with updates ranked over the others", &Outcome::offered_missed},
-      {"frames late by more than threads were kept away, windows", &Outcome::deadline_misses},
+      {"frames late by more than threads were kept from running, windows", &Outcome::deadline_misses},
       {"late time points, windows", &Outcome::late_cycles},
       {"overruns, windows", &Outcome::overruns}};
   for (const auto& [line, figure] : figures) {
@@ -66,11 +66,11 @@ TEST(ChurnGoals, WhatComesInEveryThirdWindowWithUpdatesIsSeenAndOneBadWindowIsNo
     EXPECT_THAT(missed({quiet, quiet}, with), HasSubstr(line));
     EXPECT_EQ(missed({quiet, with}, with), "") << line << ": a thread that only wakes does it, too";
   }
-  Windows away = quiet;
-  for (Outcome& one : away.of) {
-    one.deadline_misses = one.misses_away = 1000;
+  Windows stalled = quiet;
+  for (Outcome& one : stalled.of) {
+    one.deadline_misses = one.misses_stalled = 1000;
   }
-  EXPECT_EQ(missed({quiet, quiet}, away), "") << "explained by the machine";
+  EXPECT_EQ(missed({quiet, quiet}, stalled), "") << "explained by the machine";
 }
 
 TEST(RankExcess, IsThatOfATextbook) {

@@ -24,7 +24,7 @@ std::string words(std::string text) {
 
 std::string csv_header() {
   return "bench,label,mpps,gbytes,share,p50_us,p99_us,p999_us,max_us,deadline_misses,lost,"
-         "frames,goal,ceiling_gbytes,deadline_us,ns_per_frame,ns_low,ns_high,late_away,refused,setting,device_max_us,"
+         "frames,goal,ceiling_gbytes,deadline_us,ns_per_frame,ns_low,ns_high,late_stalled,refused,setting,device_max_us,"
          "dropped,rounds,mpps_low,mpps_high";
 }
 
@@ -34,7 +34,7 @@ std::string csv_line(const std::string& bench, const std::string& label, const O
       o.mpps(), o.gbytes(), or_empty(y.share, 4), or_empty(o.p50_us, 1), or_empty(o.p99_us, 1), or_empty(o.p999_us, 1),
       or_empty(o.max_us, 1), o.deadline_misses, o.offered_missed, o.frames, or_empty(y.goal, 2),
       or_empty(y.ceiling_gbytes, 2), or_empty(y.deadline_us, 0), or_empty(y.ns_per_frame, 2), or_empty(y.ns_low, 2),
-      or_empty(y.ns_high, 2), o.misses_away, o.refused, words(y.setting), or_empty(o.device_max_us, 1), o.dropped,
+      or_empty(y.ns_high, 2), o.misses_stalled, o.refused, words(y.setting), or_empty(o.device_max_us, 1), o.dropped,
       o.rounds == 0 ? "" : std::to_string(o.rounds), or_empty(o.mpps_low, 3), or_empty(o.mpps_high, 3));
 }
 

@@ -42,7 +42,7 @@ TEST_F(Csv, RowsHaveAFieldForEachColumnAndNoneForWhatThereIsNot) {
   outcome.bytes = 4'000'000'000;
   outcome.p50_us = 1.25;
   outcome.deadline_misses = 7;
-  outcome.misses_away = 5;
+  outcome.misses_stalled = 5;
   outcome.refused = 4;
   outcome.device_max_us = 987.25;
   outcome.dropped = 6;

@@ -10,10 +10,10 @@ namespace sluice::cli::bench {
 
 std::string hold_text(const std::vector<Outcome>& windows) {
   struct Sum {
-    double count = 0, away_us = 0, core_ns = 0, device_us = 0, lanes = 0;
+    double count = 0, stall_us = 0, core_ns = 0, device_us = 0, lanes = 0;
     void add(const Outcome& one) {
       count += 1;
-      away_us += one.away_us;
+      stall_us += one.stall_us;
       core_ns += one.collecting_ns() + one.forwarding_ns();
       device_us += one.device_p50_us;
       lanes += one.lanes_late;
@@ -28,9 +28,9 @@ std::string hold_text(const std::vector<Outcome>& windows) {
       fmt::format("{:.0f} of {} windows of {:.2g} s clean", clean.count, windows.size(), windows.front().seconds);
   const auto add = [&](const char* which, const Sum& sum) {
     text += fmt::format(
-        "; in {} threads were away for {:.0f} us, a frame took {:.0f} ns of a lane's core, and a batch {:.0f} us on "
+        "; in {} threads were stalled for {:.0f} us, a frame took {:.0f} ns of a lane's core, and a batch {:.0f} us on "
         "the device",
-        which, sum.away_us / sum.count, sum.core_ns / sum.count, sum.device_us / sum.count);
+        which, sum.stall_us / sum.count, sum.core_ns / sum.count, sum.device_us / sum.count);
   };
   if (clean.count != 0) {
     add("these", clean);

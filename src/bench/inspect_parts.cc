@@ -61,15 +61,15 @@ std::string candidates_text(const Part& part, const std::string& device) {
 }
 
 std::string late_text(const Part& part) {
-  std::uint64_t late = 0, away = 0, not_let_in = 0, frames = 0;
+  std::uint64_t late = 0, stalled = 0, not_let_in = 0, frames = 0;
   for (const Outcome& round : part.outcomes) {
     late += round.deadline_misses;
-    away += round.misses_away;
+    stalled += round.misses_stalled;
     not_let_in += round.not_let_in();
     frames += round.frames;
   }
   return fmt::format("of all rounds {} frames late ({} of them explained) and {} not let in, {} transmitted", late,
-                     away, not_let_in, frames);
+                     stalled, not_let_in, frames);
 }
 
 std::string device_text(const Part& part, const std::string& device) {

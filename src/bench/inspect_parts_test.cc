@@ -30,7 +30,7 @@ TEST(InspectParts, TheSlowestFrameAndLateOnesAreThoseOfAllRounds) {
   for (Outcome& round : part.outcomes) round.max_us = 3 * round.device_max_us;
   part.outcomes[2].deadline_misses = 7;
   part.outcomes[1].deadline_misses = 5;
-  part.outcomes[1].misses_away = 4;
+  part.outcomes[1].misses_stalled = 4;
   part.outcomes[1].refused = 2;
   part.outcomes[2].offered_missed = 1;
   EXPECT_EQ(part.median().max_us, 4200);

@@ -50,16 +50,16 @@ Noise measure_noise(unsigned cores, double seconds) {
       engine::pin_this_thread(chosen[i], "sluice-noise");
       const std::uint64_t preempted = preemptions_of_this_thread();
       std::uint64_t last = rte_rdtsc();
-      double away_us = 0;
+      double stall_us = 0;
       for (const std::uint64_t end = last + length; last < end;) {
         const std::uint64_t now = rte_rdtsc();
         const double gap_us = static_cast<double>(now - last) / ticks_per_us;
         of[i].worst_us = std::max(of[i].worst_us, gap_us);
         of[i].over_100_us += gap_us > 100;
-        away_us += gap_us > 10 ? gap_us : 0;
+        stall_us += gap_us > 10 ? gap_us : 0;
         last = now;
       }
-      of[i].away_share = away_us / (seconds * 1e6);
+      of[i].stall_share = stall_us / (seconds * 1e6);
       of[i].preemptions = preemptions_of_this_thread() - preempted;
     });
   }
@@ -68,7 +68,7 @@ Noise measure_noise(unsigned cores, double seconds) {
     threads[i].join();
     all.worst_us = std::max(all.worst_us, of[i].worst_us);
     all.over_100_us += of[i].over_100_us;
-    all.away_share += of[i].away_share / static_cast<double>(threads.size());
+    all.stall_share += of[i].stall_share / static_cast<double>(threads.size());
     all.preemptions += of[i].preemptions;
   }
   all.stolen_ms = stolen_ms() - stolen_before;

@@ -152,11 +152,11 @@ Outcome outcome_between(const engine::EngineStats& before, const engine::EngineS
   outcome.offered_missed = after.ports[0].device.missed - before.ports[0].device.missed;
   outcome.refused = after.drops[engine::overdue] - before.drops[engine::overdue];
   outcome.deadline_misses = after.total.misses - before.total.misses;
-  outcome.misses_away = after.total.misses_away - before.total.misses_away;
-  outcome.aways = after.lanes_away.times + after.worker_away.times - before.lanes_away.times - before.worker_away.times;
-  outcome.longest_away_us = us(std::max(after.lanes_away.longest, after.worker_away.longest));
-  outcome.away_us =
-      us(after.lanes_away.ticks + after.worker_away.ticks - before.lanes_away.ticks - before.worker_away.ticks);
+  outcome.misses_stalled = after.total.misses_stalled - before.total.misses_stalled;
+  outcome.stalls = after.lanes_stalls.times + after.worker_stalls.times - before.lanes_stalls.times - before.worker_stalls.times;
+  outcome.longest_stall_us = us(std::max(after.lanes_stalls.longest, after.worker_stalls.longest));
+  outcome.stall_us =
+      us(after.lanes_stalls.ticks + after.worker_stalls.ticks - before.lanes_stalls.ticks - before.worker_stalls.ticks);
   outcome.slow_launches = after.slow_launches - before.slow_launches;
   outcome.launches = after.launches - before.launches;
   outcome.gpu_batches = after.total.batches_gpu - before.total.batches_gpu;
@@ -276,12 +276,12 @@ Expected<void> start_bench_eal(std::uint64_t bytes) {
 
 std::string row(const std::string& label, const Outcome& o) {
   return fmt::format(
-      "{:<22} {:8.2f} Mpps {:7.2f} GB/s | p50 {:7.1f} p99 {:7.1f} p99.9 {:7.1f} max {:8.1f} us | late {} (away {}, {} "
+      "{:<22} {:8.2f} Mpps {:7.2f} GB/s | p50 {:7.1f} p99 {:7.1f} p99.9 {:7.1f} max {:8.1f} us | late {} (stalled {}, {} "
       "times, longest ever {:.0f} us) lost {} refused {} | "
       "device p50 "
       "{:.0f} max {:.0f} us, overruns {}, late cycles {}, slow launches {}, stalls {}, full {}, on GPU {:.0f} %",
-      label, o.mpps(), o.gbytes(), o.p50_us, o.p99_us, o.p999_us, o.max_us, o.deadline_misses, o.misses_away, o.aways,
-      o.longest_away_us, o.offered_missed, o.refused, o.device_p50_us, o.device_max_us, o.overruns, o.late_cycles,
+      label, o.mpps(), o.gbytes(), o.p50_us, o.p99_us, o.p999_us, o.max_us, o.deadline_misses, o.misses_stalled, o.stalls,
+      o.longest_stall_us, o.offered_missed, o.refused, o.device_p50_us, o.device_max_us, o.overruns, o.late_cycles,
       o.slow_launches, o.stalls, o.sealed_full,
       100.0 * static_cast<double>(o.gpu_frames) /
           static_cast<double>(std::max<std::uint64_t>(1, o.gpu_frames + o.cpu_frames)));

@@ -50,12 +50,12 @@ struct Outcome {
   std::uint64_t offered_missed = 0;     // due, but the receive ring was full: the gateway was too slow
   std::uint64_t refused = 0;            // overdue when they were collected (engine/admission.h); part of `dropped`
   std::uint64_t deadline_misses = 0;
-  std::uint64_t misses_away = 0;  // of these: on time if the machine had let the threads run (engine/away.h)
-  std::uint64_t aways = 0, slow_launches = 0;
+  std::uint64_t misses_stalled = 0;  // of these: on time if the machine had let the threads run (engine/stall.h)
+  std::uint64_t stalls = 0, slow_launches = 0;
   std::uint64_t launches = 0, gpu_batches = 0;
   double launching_us = 0;     // of the worker, in rounds that launched or handed back
-  double longest_away_us = 0;  // since the engine started
-  double away_us = 0;          // of all threads together
+  double longest_stall_us = 0;  // since the engine started
+  double stall_us = 0;          // of all threads together
   std::uint64_t gpu_frames = 0, cpu_frames = 0, dropped = 0;
   std::uint64_t overruns = 0, late_cycles = 0, stalls = 0, sealed_full = 0;
   // What left lanes, or was dropped, of the slowest lane and of the fastest one.
@@ -73,7 +73,7 @@ struct Outcome {
     return static_cast<double>(deadline_misses) / static_cast<double>(std::max<std::uint64_t>(1, frames));
   }
   // Late frames that the machine does not explain.
-  std::uint64_t own_misses() const { return deadline_misses - std::min(deadline_misses, misses_away); }
+  std::uint64_t own_misses() const { return deadline_misses - std::min(deadline_misses, misses_stalled); }
   // What a lane's core spends on a frame.
   double collecting_ns() const { return 1e3 * collecting_us / handled(); }
   double forwarding_ns() const { return 1e3 * forwarding_us / handled(); }

@@ -24,7 +24,7 @@ engine::EngineStats stats_at(std::uint64_t moment) {
   stats.total.tx_bytes = 2000 * moment;
   stats.total.dropped = 13 * moment;
   stats.total.misses = 17 * moment;
-  stats.total.misses_away = 19 * moment;
+  stats.total.misses_stalled = 19 * moment;
   stats.total.frames_gpu = 23 * moment;
   stats.total.frames_cpu = 29 * moment;
   stats.total.receive_stalls = 31 * moment;
@@ -43,8 +43,8 @@ engine::EngineStats stats_at(std::uint64_t moment) {
   stats.launches = 61 * moment;
   stats.launching = 67 * moment;
   stats.total.batches_gpu = 71 * moment;
-  stats.lanes_away = {2 * moment, 10 * moment, 4 * moment};
-  stats.worker_away = {3 * moment, 20 * moment, 6 * moment};
+  stats.lanes_stalls = {2 * moment, 10 * moment, 4 * moment};
+  stats.worker_stalls = {3 * moment, 20 * moment, 6 * moment};
   return stats;
 }
 
@@ -61,7 +61,7 @@ TEST(Rig, AnOutcomeIsWhatWasCountedBetweenTwoMoments) {
     EXPECT_EQ(o.refused, 7U * 20);
     EXPECT_EQ(o.not_let_in(), 10U * 20);
     EXPECT_EQ(o.deadline_misses, 17U * 20);
-    EXPECT_EQ(o.misses_away, 19U * 20);
+    EXPECT_EQ(o.misses_stalled, 19U * 20);
     EXPECT_EQ(o.own_misses(), 0U) << "no more are explained than there are";
     EXPECT_EQ(o.gpu_frames, 23U * 20);
     EXPECT_EQ(o.cpu_frames, 29U * 20);
@@ -81,9 +81,9 @@ TEST(Rig, AnOutcomeIsWhatWasCountedBetweenTwoMoments) {
     EXPECT_EQ(o.launches, 61U * 20);
     EXPECT_EQ(o.launching_us, 67 * 20 / ticks_per_us);
     EXPECT_EQ(o.gpu_batches, 71U * 20);
-    EXPECT_EQ(o.aways, 5U * 20);
-    EXPECT_EQ(o.away_us, 30 * 20 / ticks_per_us);
-    EXPECT_EQ(o.longest_away_us, 6 * 30 / ticks_per_us) << "since the start, of both";
+    EXPECT_EQ(o.stalls, 5U * 20);
+    EXPECT_EQ(o.stall_us, 30 * 20 / ticks_per_us);
+    EXPECT_EQ(o.longest_stall_us, 6 * 30 / ticks_per_us) << "since the start, of both";
     EXPECT_FALSE(o.clean());
   }
 }

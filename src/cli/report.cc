@@ -11,7 +11,7 @@
 
 namespace sluice::cli {
 
-using control::AwaySnapshot;
+using control::StallSnapshot;
 using control::DeviceSnapshot;
 using control::DropSnapshot;
 using control::LaneSnapshot;
@@ -82,15 +82,15 @@ std::string stats_report(const Snapshot& s) {
                      short_duration(l.p90_ns), short_duration(l.p99_ns), short_duration(l.p999_ns),
                      short_duration(l.max_ns));
   out += fmt::format("deadline     {}, missed by {} of {} frames", short_duration(s.deadline_ns), sum.misses, l.frames);
-  if (sum.misses_away != 0) out += fmt::format(" ({} by no more than threads were kept from running)", sum.misses_away);
+  if (sum.misses_stalled != 0) out += fmt::format(" ({} by no more than threads were kept from running)", sum.misses_stalled);
   if (s.bound_ns != 0) out += "; " + bound_text(s.bound_ns, s.cycle_ns != 0);
   if (s.cycle_ns != 0) out += fmt::format(", cycle {}", short_duration(s.cycle_ns));
   out += "\n";
   if (s.cycles != 0) out += fmt::format("cycles       {}, {} late, {} overruns\n", s.cycles, s.late_cycles, s.overruns);
-  for (const AwaySnapshot& away : s.away) {
-    if (away.times != 0) {
-      out += fmt::format("kept away    {} {} times, {} together, {} at most\n", away.thread, away.times,
-                         short_duration(away.sum_ns), short_duration(away.longest_ns));
+  for (const StallSnapshot& stalls : s.stalls) {
+    if (stalls.times != 0) {
+      out += fmt::format("stalls       {} {} times, {} together, {} at most\n", stalls.thread, stalls.times,
+                         short_duration(stalls.sum_ns), short_duration(stalls.longest_ns));
     }
   }
   for (const DeviceSnapshot& device : s.devices) {

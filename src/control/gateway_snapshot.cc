@@ -90,9 +90,9 @@ LatencySnapshot latency_of(const engine::HistogramSnapshot& ticks, double per_ns
   return latency;
 }
 
-AwaySnapshot away_of(const char* thread, const engine::EngineStats::Away& away, double per_ns) {
+StallSnapshot stalls_of(const char* thread, const engine::EngineStats::Stalls& stalls, double per_ns) {
   const auto ns = [&](std::uint64_t ticks) { return static_cast<std::uint64_t>(static_cast<double>(ticks) / per_ns); };
-  return {thread, away.times, ns(away.ticks), ns(away.longest)};
+  return {thread, stalls.times, ns(stalls.ticks), ns(stalls.longest)};
 }
 
 std::vector<DeviceSnapshot> devices_of(engine::Engine& engine, const engine::EngineStats& stats) {
@@ -158,7 +158,7 @@ LaneSnapshot lane_of(const engine::EngineStats::Lane& lane, std::size_t index, c
   one.sealed_full = lane.sealed_full;
   one.receive_stalls = lane.receive_stalls;
   one.misses = lane.misses;
-  one.misses_away = lane.misses_away;
+  one.misses_stalled = lane.misses_stalled;
   one.collecting_ns = ns_of(lane.collecting, engine);
   one.forwarding_ns = ns_of(lane.forwarding, engine);
   return one;
@@ -246,9 +246,9 @@ Snapshot take_snapshot(engine::Engine& engine, const engine::Options& options) {
   }
   snapshot.devices = devices_of(engine, stats);
   for (const engine::JobCounters& kind : stats.jobs) snapshot.jobs.push_back(jobs_of(kind));
-  snapshot.away.push_back(away_of("lanes", stats.lanes_away, engine.tsc_per_ns()));
+  snapshot.stalls.push_back(stalls_of("lanes", stats.lanes_stalls, engine.tsc_per_ns()));
   if (engine.gpu() != nullptr) {
-    snapshot.away.push_back(away_of("worker", stats.worker_away, engine.tsc_per_ns()));
+    snapshot.stalls.push_back(stalls_of("worker", stats.worker_stalls, engine.tsc_per_ns()));
   }
   snapshot.latency = latency_of(stats.latency, engine.tsc_per_ns());
   return snapshot;

@@ -19,7 +19,7 @@ engine::EngineStats stats_of(std::uint64_t received, std::uint64_t sent) {
 }
 
 TEST(ReadConsistent, ReadsAgainUntilTheCountersAddUp) {
-  // The reader was kept away twice, for many bursts.
+  // The reader was stalled twice, for many bursts.
   const std::vector<engine::EngineStats> reads = {stats_of(90000, 100), stats_of(90000, 91000), stats_of(93000, 92940),
                                                   stats_of(1, 1)};
   std::size_t at = 0;

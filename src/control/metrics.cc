@@ -150,9 +150,9 @@ void lane_metrics(Exposition& out, const Snapshot& s) {
   counter("lane_receive_stalls_total", "Polls that could not receive because every batch was in use",
           &LaneSnapshot::receive_stalls);
   counter("lane_deadline_misses_total", "Frames transmitted after their deadline", &LaneSnapshot::misses);
-  counter("lane_deadline_misses_away_total",
+  counter("lane_deadline_misses_stalled_total",
           "Of these, frames that would have been on time if the machine had let the threads run",
-          &LaneSnapshot::misses_away);
+          &LaneSnapshot::misses_stalled);
   out.family("lane_busy_seconds_total", "counter",
              "Time that a lane's threads have worked, without polls that found nothing");
   for (const LaneSnapshot& lane : s.lanes) {
@@ -236,16 +236,16 @@ void job_metrics(Exposition& out, const Snapshot& s) {
         {{"cpu", &JobSnapshot::batches_cpu}, {"gpu", &JobSnapshot::batches_gpu}});
 }
 
-void away_metrics(Exposition& out, const Snapshot& s) {
-  const auto labels = [](const AwaySnapshot& away) { return Labels{{"thread", away.thread}}; };
-  by_row(out, "away_total", "counter",
-         "Times that threads were surely kept from running, for over 50 us outside computing and driver calls", s.away,
-         &AwaySnapshot::times, labels);
-  if (s.away.empty()) return;
-  out.family("away_seconds_total", "counter", "Time that threads were kept from running");
-  for (const AwaySnapshot& away : s.away) out.sample(labels(away), static_cast<double>(away.sum_ns) / 1e9);
-  out.family("away_longest_seconds", "gauge", "The longest time that a thread was kept from running");
-  for (const AwaySnapshot& away : s.away) out.sample(labels(away), static_cast<double>(away.longest_ns) / 1e9);
+void stall_metrics(Exposition& out, const Snapshot& s) {
+  const auto labels = [](const StallSnapshot& stalls) { return Labels{{"thread", stalls.thread}}; };
+  by_row(out, "scheduling_stalls_total", "counter",
+         "Times that threads were surely kept from running, for over 50 us outside computing and driver calls", s.stalls,
+         &StallSnapshot::times, labels);
+  if (s.stalls.empty()) return;
+  out.family("scheduling_stall_seconds_total", "counter", "Time that threads were kept from running");
+  for (const StallSnapshot& stalls : s.stalls) out.sample(labels(stalls), static_cast<double>(stalls.sum_ns) / 1e9);
+  out.family("scheduling_stall_longest_seconds", "gauge", "The longest time that a thread was kept from running");
+  for (const StallSnapshot& stalls : s.stalls) out.sample(labels(stalls), static_cast<double>(stalls.longest_ns) / 1e9);
 }
 
 void device_metrics(Exposition& out, const Snapshot& s) {
@@ -336,7 +336,7 @@ std::string metrics_text(const Snapshot& snapshot) {
   loading_metrics(out, snapshot.loading);
   lane_metrics(out, snapshot);
   port_metrics(out, snapshot);
-  away_metrics(out, snapshot);
+  stall_metrics(out, snapshot);
   device_metrics(out, snapshot);
   job_metrics(out, snapshot);
   figure_metrics(out, snapshot);

@@ -31,7 +31,7 @@ struct LaneSnapshot {
   std::uint64_t sealed_full = 0;     // batches handed on before the time point, because they were full
   std::uint64_t receive_stalls = 0;  // polls that could not receive: every batch was in use
   std::uint64_t misses = 0;          // frames sent after their deadline
-  std::uint64_t misses_away = 0;     // of these: not the gateway's doing, its threads were kept from running
+  std::uint64_t misses_stalled = 0;     // of these: not the gateway's doing, its threads were kept from running
   std::uint64_t collecting_ns = 0;   // that its threads have worked, without polls that found nothing
   std::uint64_t forwarding_ns = 0;
 };
@@ -94,8 +94,8 @@ struct DeviceSnapshot {
   std::uint64_t rescued_batches = 0, rescued_frames = 0;  // computed here because another device failed
 };
 
-// How often the machine kept threads from their work for over 50 µs (engine/away.h).
-struct AwaySnapshot {
+// How often the machine kept threads from their work for over 50 µs (engine/stall.h).
+struct StallSnapshot {
   std::string thread;  // lanes | worker
   std::uint64_t times = 0, sum_ns = 0, longest_ns = 0;
 };
@@ -189,7 +189,7 @@ struct Snapshot {
   std::vector<FigureSnapshot> figures;
   std::vector<DeviceSnapshot> devices;
   std::vector<JobSnapshot> jobs;
-  std::vector<AwaySnapshot> away;
+  std::vector<StallSnapshot> stalls;
   LatencySnapshot latency;
   RouteCounts routes;
   MirrorSnapshot mirror;

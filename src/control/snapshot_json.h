@@ -11,7 +11,7 @@ namespace sluice::control {
 
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(LaneSnapshot, index, port, queue, core, rx_frames, rx_bytes, tx_frames,
                                                 tx_bytes, injected, emitted, cloned, consumed, punted, dropped,
-                                                in_flight, batches, sealed_full, receive_stalls, misses, misses_away,
+                                                in_flight, batches, sealed_full, receive_stalls, misses, misses_stalled,
                                                 collecting_ns, forwarding_ns)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(PortSnapshot, index, name, device, twin, mac, mtu, link_up,
                                                 interface_deleted, twin_deleted, drops_nearly_all_as, twin_down,
@@ -28,7 +28,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(DeviceSnapshot, name, text, stat
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(JobSnapshot, kind, submitted, completed, late, full, too_late,
                                                 refused_stopped, expired, failed_stopped, in_flight, batches_gpu,
                                                 jobs_gpu, batches_cpu, jobs_cpu, handed_over, long_launches)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(AwaySnapshot, thread, times, sum_ns, longest_ns)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(StallSnapshot, thread, times, sum_ns, longest_ns)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(LatencyBucket, at_most_ns, frames)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(LatencySnapshot, frames, sum_ns, p50_ns, p90_ns, p99_ns, p999_ns,
                                                 max_ns, buckets)
@@ -43,7 +43,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Snapshot, version, uptime_ns, ch
                                                 slow_launches, launches, worker_busy_ns, reloads_done, reloads_refused,
                                                 forwarding_off, rtsp_ailment, output_troubles, function_troubles,
                                                 drops_nearly_all_as, conserved, lanes, ports, drops, icmp_errors,
-                                                figures, devices, jobs, away, latency, routes, mirror, loading)
+                                                figures, devices, jobs, stalls, latency, routes, mirror, loading)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(NextHopRow, port, gateway, weight, resolved)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(RouteRow, prefix, kind, next_hops, metric, protocol)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(RouteTable, routes, matching)

@@ -28,7 +28,7 @@ TEST(SnapshotJson, HasEveryMember) {
   EXPECT_EQ(json["ports"][0].size(), 30U);
   EXPECT_EQ(json["devices"][0].size(), 7U);
   EXPECT_EQ(json["jobs"][0].size(), 16U);
-  EXPECT_EQ(json["away"][0].size(), 4U);
+  EXPECT_EQ(json["stalls"][0].size(), 4U);
   EXPECT_EQ(json["latency"].size(), 8U);
   EXPECT_EQ(json["drops"][0], (nlohmann::json{{"reason", "no_route"}, {"text", "no route matches"}, {"frames", 80}}));
   EXPECT_EQ(json["figures"][1],
@@ -74,7 +74,7 @@ TEST(SnapshotTotal, AddsLanes) {
   EXPECT_EQ(sum.rx_bytes, 192000U);
   EXPECT_EQ(sum.tx_frames, 2900U);
   EXPECT_EQ(sum.misses, 4U);
-  EXPECT_EQ(sum.misses_away, 3U);
+  EXPECT_EQ(sum.misses_stalled, 3U);
   EXPECT_EQ(sum.collecting_ns, 7000U);
   EXPECT_EQ(sum.forwarding_ns, 5000U);
   EXPECT_EQ(sum.rx_frames + sum.injected + sum.emitted + sum.cloned,

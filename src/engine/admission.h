@@ -1,6 +1,6 @@
 // Admission at the deadline: a frame that cannot leave in time any more is refused before it costs anything, and is
 // counted as `overdue`; so the frames behind it are on time. Without this a lane that has fallen behind (the device
-// carries less than what comes in, or the machine kept a thread away) sends everything late from then on.
+// carries less than what comes in, or the machine kept a thread from running) sends everything late from then on.
 //
 // A frame that has waited `age` when it is collected needs up to a cycle until its batch is sealed, and then what the
 // lane's last batch took from there until it had left. It is refused when that adds up to more than eight tenths of the

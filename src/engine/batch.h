@@ -36,8 +36,8 @@ struct Segment {
   // Time-stamp counter right after the receive burst, less what its first frame had waited where the port knows that
   // (port.h, waited()); of a lane that shares a queue: after the burst of the lane that owns it.
   std::uint64_t rx_tsc;
-  // How long the lane's threads and the worker had been away (away.h) by then, in ticks.
-  std::uint64_t lane_away, worker_away;
+  // How long the lane's threads and the worker had been stalled (stall.h) by then, in ticks.
+  std::uint64_t lane_stalls, worker_stalls;
 };
 
 // Rows [first, first + count).

@@ -196,7 +196,7 @@ void Emitter::send(std::uint16_t port, rte_mbuf** frames, unsigned total, std::u
   std::optional<FrameTap::Sending> tapping;
   if (tapped_) [[unlikely]]
     tapping.emplace().begin(*tap_, lane_, port, {frames, total});
-  away_->look(rte_rdtsc(), at_length_);
+  stalls_->look(rte_rdtsc(), at_length_);
   for (unsigned attempt = 0; sent < total && attempt < attempts; ++attempt) {
     const unsigned accepted =
         ports_[port]->tx_burst(tx_queue_, frames + sent, static_cast<std::uint16_t>(total - sent));
@@ -207,7 +207,7 @@ void Emitter::send(std::uint16_t port, rte_mbuf** frames, unsigned total, std::u
   }
   if (tapping) [[unlikely]]
     tapping->end(sent);
-  away_->resume(rte_rdtsc());  // what the driver takes is no absence
+  stalls_->resume(rte_rdtsc());  // what the driver takes is no stall
   if (sent < total) [[unlikely]] {
     const packet::Reason told = hook != nullptr ? hook->not_taken(lane_, port, total - sent) : packet::no_reason;
     for (unsigned i = sent; i < total; ++i) {

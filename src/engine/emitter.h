@@ -15,7 +15,7 @@
 #include <span>
 #include <vector>
 
-#include "engine/away.h"
+#include "engine/stall.h"
 #include "engine/batch.h"
 #include "engine/counters.h"
 #include "engine/frame_tap.h"
@@ -136,8 +136,8 @@ class Emitter {
 
   // The lane's side.
   // `at_length`: what is done between two transmissions may take long by itself.
-  void set_away(AwayWatch* away, bool at_length) {
-    away_ = away;
+  void set_stalls(StallWatch* stalls, bool at_length) {
+    stalls_ = stalls;
     at_length_ = at_length;
   }
   // `oldest_tsc`: since when the oldest frame waits that has not left yet; 0: none has a deadline.
@@ -176,7 +176,7 @@ class Emitter {
   std::vector<port::Port*> ports_;
   std::vector<Queue> queues_;
   std::vector<std::uint16_t> hooked_;  // ports with hooks
-  AwayWatch* away_ = nullptr;          // of the thread that forwards
+  StallWatch* stalls_ = nullptr;          // of the thread that forwards
   bool at_length_ = false;
   LaneCounters& counters_;
   const HostPort* host_ports_;

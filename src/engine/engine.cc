@@ -474,10 +474,10 @@ EngineStats Engine::stats() const {
     stats.add(*lane, placement_.lane_cores[lane->parts().index % placement_.lane_cores.size()]);
   }
   for (const auto& thread : threads_) {
-    stats.lanes_away.add(thread->away());
+    stats.lanes_stalls.add(thread->stalls());
   }
   for (const auto& clock : clocks_) {
-    stats.worker_away.add(clock->away);
+    stats.worker_stalls.add(clock->stalls);
   }
   for (const auto& worker : workers_) {
     stats.add(*worker);

@@ -7,7 +7,7 @@
 
 namespace sluice::engine {
 
-void EngineStats::Away::add(const AwayWatch& watch) {
+void EngineStats::Stalls::add(const StallWatch& watch) {
   times += watch.times();
   ticks += watch.ticks();
   longest = std::max(longest, watch.longest());
@@ -18,7 +18,7 @@ EngineStats::Lane& EngineStats::Lane::operator+=(const Lane& other) {
        {&Lane::rx_frames,       &Lane::rx_bytes,       &Lane::tx_frames,   &Lane::tx_bytes,    &Lane::injected,
         &Lane::emitted,         &Lane::cloned,         &Lane::consumed,    &Lane::punted,      &Lane::dropped,
         &Lane::in_flight,       &Lane::batches_cpu,    &Lane::frames_cpu,  &Lane::batches_gpu, &Lane::frames_gpu,
-        &Lane::batches_rescued, &Lane::frames_rescued, &Lane::sealed_full, &Lane::misses,      &Lane::misses_away,
+        &Lane::batches_rescued, &Lane::frames_rescued, &Lane::sealed_full, &Lane::misses,      &Lane::misses_stalled,
         &Lane::receive_stalls,  &Lane::empty_polls,    &Lane::measured,    &Lane::collecting,  &Lane::forwarding}) {
     this->*field += other.*field;
   }
@@ -66,7 +66,7 @@ void EngineStats::add(const engine::Lane& lane, int core) {
   one.receive_stalls = in.receive_stalls.get();
   one.empty_polls = in.empty_polls.get();
   one.misses = out.misses.get();
-  one.misses_away = out.misses_away.get();
+  one.misses_stalled = out.misses_stalled.get();
   one.measured = out.measured.get();
   one.collecting = in.busy.get();
   one.forwarding = out.busy.get();

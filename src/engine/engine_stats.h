@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "engine/away.h"
+#include "engine/stall.h"
 #include "engine/histogram.h"
 #include "engine/host_path.h"
 #include "engine/jobs.h"
@@ -29,15 +29,15 @@ struct EngineStats {
                   consumed = 0, punted = 0, dropped = 0, in_flight = 0;
     std::uint64_t batches_cpu = 0, frames_cpu = 0, batches_gpu = 0, frames_gpu = 0, batches_rescued = 0,
                   frames_rescued = 0;
-    std::uint64_t sealed_full = 0, receive_stalls = 0, empty_polls = 0, misses = 0, misses_away = 0, measured = 0;
+    std::uint64_t sealed_full = 0, receive_stalls = 0, empty_polls = 0, misses = 0, misses_stalled = 0, measured = 0;
     std::uint64_t collecting = 0, forwarding = 0;  // ticks of rounds that moved something
     // What is counted, not where.
     Lane& operator+=(const Lane& other);
   };
-  // How often, and for how many ticks together and at most, threads were kept from their work (away.h).
-  struct Away {
+  // How often, and for how many ticks together and at most, threads were kept from their work (stall.h).
+  struct Stalls {
     std::uint64_t times = 0, ticks = 0, longest = 0;
-    void add(const AwayWatch& watch);
+    void add(const StallWatch& watch);
   };
   std::vector<Port> ports;
   std::vector<Lane> lanes;
@@ -48,7 +48,7 @@ struct EngineStats {
   HistogramSnapshot device_time;       // ticks
   std::uint64_t cycles = 0, late_cycles = 0, overruns = 0, slow_launches = 0, launches = 0;
   std::uint64_t launching = 0;  // ticks of the worker's rounds that launched or handed back
-  Away lanes_away, worker_away;
+  Stalls lanes_stalls, worker_stalls;
   std::vector<JobCounters> jobs;  // of each kind that the chain submits
   bool gpu_up = false;
 

@@ -22,9 +22,9 @@ TEST(Engine, LatenessWhileAThreadWasKeptAwayIsToldApart) {
   run_for(*run.engine, std::chrono::milliseconds(300));
   const EngineStats stats = run.engine->stats();
   expect_conserved(stats);
-  EXPECT_GT(stats.total.misses_away, 0U);
-  EXPECT_LE(stats.total.misses_away, stats.total.misses);
-  EXPECT_GE(stats.lanes_away.longest, static_cast<std::uint64_t>(29e6 * run.engine->tsc_per_ns()));
+  EXPECT_GT(stats.total.misses_stalled, 0U);
+  EXPECT_LE(stats.total.misses_stalled, stats.total.misses);
+  EXPECT_GE(stats.lanes_stalls.longest, static_cast<std::uint64_t>(29e6 * run.engine->tsc_per_ns()));
 }
 
 TEST(Engine, OfferedRateIsKeptAndALowLoadStaysOnTheCore) {

@@ -26,7 +26,7 @@ void Lane::set_threads(const Side& collector, const Side& forwarder) {
   forwarder_ = forwarder;
   applies_at_length_ = parts_.pipeline->applies_at_length();
   keeps_time_ = parts_.pipeline->keeps_time();
-  emitter_.set_away(forwarder.away, applies_at_length_);
+  emitter_.set_stalls(forwarder.stalls, applies_at_length_);
   emitter_.set_hooks(parts_.pipeline->all<TxHook>());
 }
 
@@ -77,7 +77,7 @@ void Lane::choose_device() {
 
 // What a frame takes this thread if it computes it, too.
 std::uint64_t Lane::cost_here() const {
-  const std::uint64_t forwarding = forwarder_.away == collector_.away ? pace_.forwarding_in_all().get() : 0;
+  const std::uint64_t forwarding = forwarder_.stalls == collector_.stalls ? pace_.forwarding_in_all().get() : 0;
   return pace_.computing().get() + forwarding;
 }
 
@@ -111,10 +111,10 @@ void Lane::hand_over(Batch& batch) {
   } else {
     const std::uint32_t frames = batch.count;  // the forwarder may be done with the batch before this returns
     ring_->seal(BatchState::in_flight);
-    collector_.away->look(batch.sealed_tsc);
+    collector_.stalls->look(batch.sealed_tsc);
     compute_here(batch);
     const std::uint64_t now = rte_rdtsc();
-    collector_.away->resume(now);
+    collector_.stalls->resume(now);
     pace_.computing().took(now - batch.sealed_tsc, frames);
     collected_counters_.batches_cpu.add(1);
     collected_counters_.frames_cpu.add(frames);
@@ -159,7 +159,7 @@ unsigned Lane::receive_burst(Batch& batch, unsigned most, std::uint64_t& now) {
   took(count, most);
   if (count != 0) {
     now = rte_rdtsc();
-    collector_.away->resume(now);
+    collector_.stalls->resume(now);
     now -= parts_.ports[parts_.port]->waited(parts_.queue);
     if (describe(batch, count)) [[unlikely]] {
       count = linearize(count);
@@ -217,7 +217,7 @@ unsigned Lane::linearize(unsigned count) {
 }
 
 // Whether a burst of that time of arrival can leave before its deadline. A port that does not know it says "just now",
-// and its frames are never refused, not even when the thread was kept away between receiving and judging them.
+// and its frames are never refused, not even when the thread was stalled between receiving and judging them.
 bool Lane::in_time(std::uint64_t rx_tsc) const {
   const port::Port& port = *parts_.ports[parts_.port];
   std::uint64_t age = port.waited(parts_.queue);
@@ -256,7 +256,7 @@ void Lane::collect(Batch& batch, unsigned count, std::uint64_t now) {
   const std::uint32_t before = batch.count;
   append(batch, count);
   parts_.pipeline->classify(batch, {before, count});
-  batch.segment[batch.segments++] = {before, parts_.port, now, away_ticks(now), parts_.clock->away.ticks_until(now)};
+  batch.segment[batch.segments++] = {before, parts_.port, now, stall_ticks(now), parts_.clock->stalls.ticks_until(now)};
   collected_.add(count);
   if (parts_.mode == Mode::collector_only) {
     count_without_sending(batch);
@@ -334,9 +334,9 @@ unsigned Lane::receive() {
   return count;
 }
 
-std::uint64_t Lane::away_ticks(std::uint64_t until) const {
-  const std::uint64_t collector = collector_.away->ticks_until(until);
-  return forwarder_.away == collector_.away ? collector : collector + forwarder_.away->ticks_until(until);
+std::uint64_t Lane::stall_ticks(std::uint64_t until) const {
+  const std::uint64_t collector = collector_.stalls->ticks_until(until);
+  return forwarder_.stalls == collector_.stalls ? collector : collector + forwarder_.stalls->ticks_until(until);
 }
 
 void Lane::abandon() {

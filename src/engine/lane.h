@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "engine/admission.h"
-#include "engine/away.h"
+#include "engine/stall.h"
 #include "engine/batch_ring.h"
 #include "engine/bell.h"
 #include "engine/burst.h"
@@ -50,7 +50,7 @@ inline constexpr std::uint32_t inline_batch = 256;
 // How far a device's worker has come; written by the worker, read by its lanes.
 struct alignas(64) Clock {
   std::atomic<bool> device_up{false};  // a GPU takes batches
-  AwayWatch away;                      // of the worker's thread
+  StallWatch stalls;                      // of the worker's thread
   Bell bell;                           // the worker's
 };
 
@@ -80,7 +80,7 @@ class Lane {
 
   // Before the lane runs. The threads that call its rounds; the same one when forwarder and collector share a core.
   struct Side {
-    AwayWatch* away;
+    StallWatch* stalls;
     Bell* bell;
   };
   void set_threads(const Side& collector, const Side& forwarder);
@@ -162,7 +162,7 @@ class Lane {
   void forward(Batch& batch);
   void release(Batch& batch);
   void count_latency(const Segment& segment, std::uint32_t frames, std::uint64_t now);
-  std::uint64_t away_ticks(std::uint64_t until) const;
+  std::uint64_t stall_ticks(std::uint64_t until) const;
   unsigned send_injected();
   void let_time_pass();
 

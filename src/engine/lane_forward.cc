@@ -34,7 +34,7 @@ void Lane::let_time_pass() {
   emitter_.set_rx_port(parts_.port);
   parts_.pipeline->idle(parts_.index, now, emitter_);
   emitter_.flush_all();
-  forwarder_.away->resume(rte_rdtsc());
+  forwarder_.stalls->resume(rte_rdtsc());
 }
 
 // With a device one batch of the first pass, else all that is done: a core that computes has nothing to collect
@@ -56,7 +56,7 @@ unsigned Lane::forward_done() {
     const std::uint64_t bounded = std::min(std::exchange(bounded_ticks_, 0), took);
     pace_.forwarding().took(took - bounded, frames);
     pace_.forwarding_in_all().took(took, frames);
-    if (forwarder_.away == collector_.away) {
+    if (forwarder_.stalls == collector_.stalls) {
       backlog_frames_ = std::max(least_backlog, frames / 2);
       backlog_until_ = now + bounded;
     }
@@ -117,9 +117,9 @@ bool Lane::forward_into_next(Batch& batch) {
     const Span span{segment.first, end - segment.first};
     const std::uint32_t before = next->count;
     emitter_.set_rx_port(segment.rx_port, segment.rx_tsc);
-    if (applies_at_length_) forwarder_.away->look(rte_rdtsc());
+    if (applies_at_length_) forwarder_.stalls->look(rte_rdtsc());
     parts_.pipeline->apply(batch, span, emitter_);
-    if (applies_at_length_) forwarder_.away->resume(rte_rdtsc());
+    if (applies_at_length_) forwarder_.stalls->resume(rte_rdtsc());
     emitter_.settle_decided(batch, span, [&](std::uint32_t i) {
       const std::uint32_t at = next->count++;
       next->mbuf[at] = batch.mbuf[i];
@@ -165,9 +165,9 @@ void Lane::hand_on(Batch& batch) {
     return;
   }
   rings_[batch.pass]->seal(BatchState::in_flight);
-  forwarder_.away->look(batch.sealed_tsc);
+  forwarder_.stalls->look(batch.sealed_tsc);
   compute_here(batch);
-  forwarder_.away->resume(rte_rdtsc());
+  forwarder_.stalls->resume(rte_rdtsc());
   forwarded_counters_.batches_cpu.add(1);
   forwarded_counters_.frames_cpu.add(frames);
 }
@@ -177,9 +177,9 @@ void Lane::rescue(Batch& batch) {
   if (batch.state.load(std::memory_order_relaxed) == BatchState::lost) {
     parts_.pipeline->lost(batch);
   }
-  forwarder_.away->look(rte_rdtsc());
+  forwarder_.stalls->look(rte_rdtsc());
   compute_here(batch);
-  forwarder_.away->resume(rte_rdtsc());
+  forwarder_.stalls->resume(rte_rdtsc());
   // Not those that lost() has dropped.
   std::uint32_t rescued = 0;
   for (std::uint32_t i = 0; i < batch.count; ++i) rescued += batch.row[i].fate != Fate::dropped ? 1 : 0;
@@ -196,9 +196,9 @@ void Lane::forward(Batch& batch) {
     const std::uint32_t end = last ? batch.count : batch.segment[s + 1].first;
     const Span span{segment.first, end - segment.first};
     emitter_.set_rx_port(segment.rx_port, batch.segment[timed].rx_tsc);
-    if (applies_at_length_) forwarder_.away->look(rte_rdtsc());
+    if (applies_at_length_) forwarder_.stalls->look(rte_rdtsc());
     parts_.pipeline->apply(batch, span, emitter_);
-    if (applies_at_length_) forwarder_.away->resume(rte_rdtsc());
+    if (applies_at_length_) forwarder_.stalls->resume(rte_rdtsc());
     emitter_.settle(batch, span);
     waiting += span.count;
     if (!last && waiting < Emitter::tx_burst_size) {
@@ -206,7 +206,7 @@ void Lane::forward(Batch& batch) {
     }
     emitter_.flush_all();
     const std::uint64_t now = rte_rdtsc();
-    forwarder_.away->look(now);
+    forwarder_.stalls->look(now);
     std::uint32_t next = end;
     for (std::uint32_t t = s + 1; t-- > timed;) {
       const std::uint32_t frames = next - batch.segment[t].first;
@@ -224,11 +224,11 @@ void Lane::count_latency(const Segment& segment, std::uint32_t frames, std::uint
   latency_.add(latency, frames);
   if (latency > parts_.deadline_tsc) [[unlikely]] {
     forwarded_counters_.misses.add(frames);
-    // The longer of the two absences, not their sum: they may have been at the same time.
-    const std::uint64_t away = std::max(AwayWatch::since(segment.lane_away, away_ticks(now)),
-                                        AwayWatch::since(segment.worker_away, parts_.clock->away.ticks_until(now)));
-    if (latency - std::min(away, latency) <= parts_.deadline_tsc) {
-      forwarded_counters_.misses_away.add(frames);
+    // The longer of the two stalls, not their sum: they may have been at the same time.
+    const std::uint64_t stalled = std::max(StallWatch::since(segment.lane_stalls, stall_ticks(now)),
+                                        StallWatch::since(segment.worker_stalls, parts_.clock->stalls.ticks_until(now)));
+    if (latency - std::min(stalled, latency) <= parts_.deadline_tsc) {
+      forwarded_counters_.misses_stalled.add(frames);
     }
   }
 }

@@ -220,7 +220,7 @@ TEST_F(BacklogTest, AThreadCollectsItsBacklogBeforeItForwardsTheNextBatch) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   thread.stop();
-  lane_->set_threads({&away_, &bell_}, {&away_, &bell_});
+  lane_->set_threads({&stalls_, &bell_}, {&stalls_, &bell_});
   EXPECT_EQ(collected_by_then.load(), 200U + burst_size + 256U);
   left_ = arrived_;
 }
@@ -228,12 +228,12 @@ TEST_F(BacklogTest, AThreadCollectsItsBacklogBeforeItForwardsTheNextBatch) {
 // The other thread's work is no reason to collect more at a time.
 TEST_F(BacklogTest, AForwarderOfItsOwnLeavesNoBacklog) {
   make({.capacity = 1024});
-  AwayWatch away;
+  StallWatch stalls;
   Bell bell;
-  lane_->set_threads({&away_, &bell_}, {&away, &bell});
+  lane_->set_threads({&stalls_, &bell_}, {&stalls, &bell});
   forward_a_batch(800, 0);
   EXPECT_EQ(collect_the_backlog(), burst_size);
-  lane_->set_threads({&away_, &bell_}, {&away_, &bell_});
+  lane_->set_threads({&stalls_, &bell_}, {&stalls_, &bell_});
 }
 
 TEST_F(BacklogTest, ThereIsNoBacklogWhereTheDeviceIsGoneOrABatchIsMissing) {

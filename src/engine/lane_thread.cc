@@ -39,7 +39,7 @@ unsigned LaneThread::round() {
     return now - std::exchange(began, now);
   };
   const auto collect = [&](Lane& lane) {
-    away_.look(began);
+    stalls_.look(began);
     const unsigned moved = lane.collect_round();
     const std::uint64_t ticks = took();
     if (moved != 0) lane.spent_collecting(ticks);
@@ -55,7 +55,7 @@ unsigned LaneThread::round() {
     }
   }
   for (Lane* lane : forwarded_) {
-    away_.look(began);
+    stalls_.look(began);
     const unsigned moved = lane->forward_round();
     const std::uint64_t ticks = took();
     if (moved != 0) lane->spent_forwarding(ticks);
@@ -86,7 +86,7 @@ void LaneThread::run() {
     }
   }
   descriptors_.push_back({});  // the bell's
-  away_.resume(rte_rdtsc());
+  stalls_.resume(rte_rdtsc());
   unsigned idle = 0;
   std::chrono::nanoseconds timed = first_sleep;
   while (!stopping_.load(std::memory_order_relaxed)) {
@@ -97,7 +97,7 @@ void LaneThread::run() {
       rte_pause();
     } else {
       sleep(timed);
-      away_.resume(rte_rdtsc());
+      stalls_.resume(rte_rdtsc());
     }
   }
   rte_thread_unregister();

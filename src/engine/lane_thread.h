@@ -12,7 +12,7 @@
 #include <thread>
 #include <vector>
 
-#include "engine/away.h"
+#include "engine/stall.h"
 #include "engine/bell.h"
 #include "engine/lane.h"
 
@@ -31,7 +31,7 @@ class LaneThread {
     forwarded_.push_back(lane);
     keeps_time_ = keeps_time_ || lane->parts().pipeline->keeps_time();
   }
-  Lane::Side side() { return {&away_, &bell_}; }
+  Lane::Side side() { return {&stalls_, &bell_}; }
 
   void start();
   // Asks the thread to end and waits for it; it ends at once, so drain the lanes first.
@@ -39,7 +39,7 @@ class LaneThread {
   void wake() { bell_.ring(); }
 
   int core() const { return core_; }
-  const AwayWatch& away() const { return away_; }
+  const StallWatch& stalls() const { return stalls_; }
 
  private:
   void run();
@@ -54,7 +54,7 @@ class LaneThread {
   Scheduling scheduling_;
   std::chrono::nanoseconds longest_sleep_;
   Bell bell_;
-  AwayWatch away_;
+  StallWatch stalls_;
   bool must_look_ = false;   // a port that cannot wake the thread
   bool keeps_time_ = false;  // an element that wants to be called while there is nothing to do
   std::vector<pollfd> descriptors_;

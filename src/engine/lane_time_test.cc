@@ -131,7 +131,7 @@ TEST_F(LaneTest, LatenessWhileAThreadWasAwayIsToldApart) {
   struct Case {
     const char* name;
     bool worker;
-    double begin, end;  // of the absence, in seconds ago; equal: none
+    double begin, end;  // of the stall, in seconds ago; equal: none
     bool excused;
   };
   for (const Case& one :
@@ -141,24 +141,24 @@ TEST_F(LaneTest, LatenessWhileAThreadWasAwayIsToldApart) {
     const auto second = static_cast<double>(rte_get_tsc_hz());
     make({.cpu_below = 1000, .deadline_tsc = 2 * rte_get_tsc_hz(), .shares_queue = true});
     const std::uint64_t now = rte_rdtsc();
-    AwayWatch& away = one.worker ? clock_.away : away_;
-    away.resume(now - static_cast<std::uint64_t>(one.begin * second));
+    StallWatch& stalls = one.worker ? clock_.stalls : stalls_;
+    stalls.resume(now - static_cast<std::uint64_t>(one.begin * second));
     if (one.begin != one.end) {
-      away.look(now - static_cast<std::uint64_t>(one.end * second));
+      stalls.look(now - static_cast<std::uint64_t>(one.end * second));
     }
-    away_.resume(now);
+    stalls_.resume(now);
     arrive_at(3, now - 5 * rte_get_tsc_hz());
     collect();
     lane_->forward_round();
     EXPECT_EQ(take_out(), 3U);
     EXPECT_EQ(lane_->forwarder_counters().misses.get(), 3U) << one.name;
-    EXPECT_EQ(lane_->forwarder_counters().misses_away.get(), one.excused ? 3U : 0U) << one.name;
+    EXPECT_EQ(lane_->forwarder_counters().misses_stalled.get(), one.excused ? 3U : 0U) << one.name;
   }
 }
 
 // As when another thread's watch is read while it counts a gap: in doubt a miss is the engine's.
 TEST_F(LaneTest, AnAbsenceOfLessThanNothingExcusesNothing) {
-  for (const auto before : {&Segment::lane_away, &Segment::worker_away}) {
+  for (const auto before : {&Segment::lane_stalls, &Segment::worker_stalls}) {
     make({.cpu_below = 1000, .deadline_tsc = 2 * rte_get_tsc_hz(), .shares_queue = true});
     peer_.while_computing = [&](Batch& batch) { batch.segment[0].*before = UINT64_MAX / 2; };
     arrive_at(3, rte_rdtsc() - 5 * rte_get_tsc_hz());
@@ -166,7 +166,7 @@ TEST_F(LaneTest, AnAbsenceOfLessThanNothingExcusesNothing) {
     lane_->forward_round();
     EXPECT_EQ(take_out(), 3U);
     EXPECT_EQ(lane_->forwarder_counters().misses.get(), 3U);
-    EXPECT_EQ(lane_->forwarder_counters().misses_away.get(), 0U);
+    EXPECT_EQ(lane_->forwarder_counters().misses_stalled.get(), 0U);
   }
 }
 
@@ -182,14 +182,14 @@ TEST_F(LaneTest, LatenessInADriversTransmitIsTheEnginesOwn) {
   });
   make({.cpu_below = 1000, .deadline_tsc = rte_get_tsc_hz() / 100}, nullptr, port.get());
   const std::uint64_t begin = rte_rdtsc();
-  away_.resume(begin);
+  stalls_.resume(begin);
   arrive(1);
   collect();
   EXPECT_EQ(lane_->forward_round(), 1U);
-  away_.look(rte_rdtsc());
+  stalls_.look(rte_rdtsc());
   EXPECT_EQ(lane_->forwarder_counters().misses.get(), 1U);
-  EXPECT_EQ(lane_->forwarder_counters().misses_away.get(), 0U);
-  EXPECT_LE(away_.ticks(), rte_rdtsc() - begin - stood);
+  EXPECT_EQ(lane_->forwarder_counters().misses_stalled.get(), 0U);
+  EXPECT_LE(stalls_.ticks(), rte_rdtsc() - begin - stood);
 }
 
 }  // namespace

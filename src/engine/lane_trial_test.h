@@ -127,7 +127,7 @@ class LaneTest : public testing::Test {
                                                .refuses_overdue = setup.refuses_overdue,
                                                .shares_queue = setup.shares_queue},
                                    std::move(rings), std::move(*inbox));
-    lane_->set_threads({&away_, &bell_}, {&away_, &bell_});
+    lane_->set_threads({&stalls_, &bell_}, {&stalls_, &bell_});
     clock_.device_up.store(true);
   }
 
@@ -260,7 +260,7 @@ class LaneTest : public testing::Test {
   std::unique_ptr<Pipeline> pipeline_;
   HostPort host_ports_[2];
   Clock clock_;
-  AwayWatch away_;
+  StallWatch stalls_;
   Bell bell_;
   std::unique_ptr<Lane> lane_;
   rte_ring *in_ = nullptr, *out_ = nullptr, *inbox_ = nullptr;

@@ -32,7 +32,7 @@ Worker::Worker(Parts parts)
   }
   overrun_tsc_ = to_tsc(parts_.timing.on_device());
   hang_tsc_ = to_tsc(longest_silence);
-  slow_launch_tsc_ = to_tsc(std::chrono::microseconds(away_gap_us));
+  slow_launch_tsc_ = to_tsc(std::chrono::microseconds(stall_gap_us));
   for (unsigned pass = 0; pass < parts_.pipeline->passes(); ++pass) {
     const Together together = parts_.pipeline->together(pass);
     passes_.push_back({.of_one_lane = together == Together::of_one_lane});
@@ -64,10 +64,10 @@ void Worker::run() {
   TimePoints points(rte_rdtsc(), cycle, parts_.lanes.size(), parts_.timing.stagger);
   std::uint64_t idle_since = 0;
   bool slept = false;
-  parts_.clock->away.resume(rte_rdtsc());
+  parts_.clock->stalls.resume(rte_rdtsc());
   for (;;) {
     const std::uint64_t now = rte_rdtsc();
-    parts_.clock->away.look(now);
+    parts_.clock->stalls.look(now);
     if (now >= points.next()) {
       if (now - points.next() > cycle / 2 && !slept) {
         counters_.late_cycles.add(1);
@@ -92,7 +92,7 @@ void Worker::run() {
       idle_since = now;
     } else if (!parts_.busy && now - idle_since > cycle / 4) {
       slept = sleep_until(points.next());
-      parts_.clock->away.resume(rte_rdtsc());
+      parts_.clock->stalls.resume(rte_rdtsc());
     }
     rte_pause();
   }
@@ -129,7 +129,7 @@ void Worker::begin_cycle() {
     parts_.clock->device_up.store(true);
     spdlog::info("{} takes part from now on", parts_.gpu->info().name);
   }
-  parts_.clock->away.resume(rte_rdtsc());
+  parts_.clock->stalls.resume(rte_rdtsc());
 }
 
 bool Worker::sleep_until(std::uint64_t point) {
@@ -250,15 +250,15 @@ void Worker::submit(unsigned s) {
   Launch& launch = streams_[s].next();
   device::GpuStream& gpu_stream = parts_.gpu->stream(s);
   launch.tsc = rte_rdtsc();
-  parts_.clock->away.look(launch.tsc);
+  parts_.clock->stalls.look(launch.tsc);
   Expected<void> launched = parts_.pipeline->launch(launch.batches(), gpu_stream);
   if (launched) {
     launched = gpu_stream.mark();
   }
-  // What the driver takes is the engine's time and not the machine's, so it is not counted as being away.
+  // What the driver takes is the engine's time and not the machine's, so it is not counted as a stall.
   const std::uint64_t after = rte_rdtsc();
   counters_.slow_launches.add(after - launch.tsc > slow_launch_tsc_ ? 1 : 0);
-  parts_.clock->away.resume(after);
+  parts_.clock->stalls.resume(after);
   if (!launched) {
     lose_device(launched.error().message);
     finish(launch, BatchState::lost);

@@ -34,7 +34,7 @@ struct WorkerCounters {
   Counter cycles;       // time points of the first lane
   Counter late_cycles;  // time points, of one lane or of several at once, that were passed more than half a cycle late
   Counter overruns;     // batches that took longer than Timing::on_device() from sealing to being handed back
-  Counter slow_launches;  // calls of the driver that took longer than away_gap_us
+  Counter slow_launches;  // calls of the driver that took longer than stall_gap_us
   Counter launches;       // of one batch or several
   Counter busy;           // time-stamp counter ticks of rounds that launched or handed back
 };

@@ -9,7 +9,7 @@ import pytest
 from gateway import ROOT, SLUICE
 
 HEADER = ("bench,label,mpps,gbytes,share,p50_us,p99_us,p999_us,max_us,deadline_misses,lost,frames,goal,ceiling_gbytes,deadline_us,"
-          "ns_per_frame,ns_low,ns_high,late_away,refused,setting,device_max_us,dropped,rounds,mpps_low,mpps_high")
+          "ns_per_frame,ns_low,ns_high,late_stalled,refused,setting,device_max_us,dropped,rounds,mpps_low,mpps_high")
 
 
 def line(bench, label, mpps, gbytes=0.0, share="", late=0, lost=0, refused=0, frames=1_000_000, deadline="", setting="", p99=""):

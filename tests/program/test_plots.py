@@ -34,7 +34,7 @@ FIGURES = ["figure,series,x_name,x,y_name,y",
            "figure 6,200 B; 4 streams,cycle (ms),0.1,latency (us),90", "figure 6,200 B; 4 streams,cycle (ms),0.4,latency (us),300",
            "figure 9,alone,lanes,1,Gbit/s,10", "figure 9,alone,lanes,2,Gbit/s,20"]
 BENCHES = ["bench,label,mpps,gbytes,share,p50_us,p99_us,p999_us,max_us,deadline_misses,lost,frames,goal,ceiling_gbytes,deadline_us,"
-           "ns_per_frame,ns_low,ns_high,late_away,refused,setting",
+           "ns_per_frame,ns_low,ns_high,late_stalled,refused,setting",
            "link,both ways,,50.5,,,,,,0,0,0,,,,,,,0,0,", "echo,1408 held,30,44.7,0.88,900,1400,1500,4300,5,0,1000000,0.90,50.5,5000,,,,2,0,",
            "route,lookup,,,,,,,,0,0,0,,,,12.5,11,14,0,0,"]
 ORDER = ["scheme,jitter,room,out_of_order,device_kept,ticks_added", "none,2,8,0.25,1,0", "sorted,2,8,0,0.5,3", "none,4,8,0.5,1,0"]

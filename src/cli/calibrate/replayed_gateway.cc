@@ -155,7 +155,7 @@ class ReplayedGateway : public Bench {
       for (const engine::EngineStats::Port& port : stats.ports) sum += port.device.missed;
       return sum;
     };
-    const auto late = [](const engine::EngineStats& stats) { return stats.total.misses - stats.total.misses_away; };
+    const auto late = [](const engine::EngineStats& stats) { return stats.total.misses - stats.total.misses_stalled; };
     const double bits = static_cast<double>(frames(after) - frames(before)) * packet_ * 8;
     engine::ProfileCell cell;
     cell.carried = static_cast<std::uint64_t>(bits / seconds);

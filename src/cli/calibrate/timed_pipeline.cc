@@ -2,7 +2,7 @@
 
 #include <rte_cycles.h>
 
-#include "engine/away.h"
+#include "engine/stall.h"
 #include "engine/emitter.h"
 
 namespace sluice::cli {
@@ -20,7 +20,7 @@ struct TimedPipeline::Shared {
 
   const std::unique_ptr<engine::Traffic> traffic;
   std::vector<std::unique_ptr<Lane>> lanes;
-  const std::uint64_t longest_round = rte_get_tsc_hz() * engine::away_gap_us / 1'000'000;
+  const std::uint64_t longest_round = rte_get_tsc_hz() * engine::stall_gap_us / 1'000'000;
 };
 
 namespace {

@@ -213,11 +213,11 @@ TEST(BatchBudget, ALaneThatIsLateAgainAndAgainLooksAtSomeOfWhatComesInTime) {
 
 TEST(BatchBudget, BatchesThatOneAbsenceMakesLateAreLateOnce) {
   BatchBudget budget(most, deadline);
-  for (std::uint64_t absence = 1; absence <= 8; ++absence) {
+  for (std::uint64_t stall = 1; stall <= 8; ++stall) {
     for (std::uint64_t b = 0; b < 16; ++b) {
-      const std::uint64_t begun = now + 2 * deadline * absence + b * deadline / 10;
+      const std::uint64_t begun = now + 2 * deadline * stall + b * deadline / 10;
       budget.begin(begun, begun - patience - 1, 10, 0);
-      EXPECT_EQ(budget.looks_until(), absence == 8 && b != 0 ? 0U : never) << absence << ' ' << b;
+      EXPECT_EQ(budget.looks_until(), stall == 8 && b != 0 ? 0U : never) << stall << ' ' << b;
       budget.end(begun + 1, 0);
     }
   }

@@ -238,8 +238,8 @@ InspectLane::InspectLane(std::shared_ptr<InspectionSearch> search, const Inspect
   // As much as the first frame of a batch may use (confirm_time.h).
   inspection_.set_most_decoding(std::max(budget.most() / 16, match::Detector::least_ticks));
   // Few that cannot be stopped take as long: 16 KB of HTTP that are dear to search, a large regular expression.
-  inspection_.set_long_from(std::max(budget.most() / 4, away_ticks_));
-  budget_.set_long_from(away_ticks_);
+  inspection_.set_long_from(std::max(budget.most() / 4, stall_ticks_));
+  budget_.set_long_from(stall_ticks_);
 }
 
 void InspectLane::begin(std::uint64_t tsc) {
@@ -283,7 +283,7 @@ void InspectLane::begin_batch(const engine::Batch& batch, std::uint64_t tsc) {
   batch_lane_ = batch.lane;
   inspection_.begin(budget_.begin(tsc, batch.segment[0].rx_tsc, batch.count, batch.bytes), batch.count);
   inspection_.set_late_from(budget_.late_from());
-  inspection_.set_looks_until(budget_.looks_until(), tsc, away_ticks_);
+  inspection_.set_looks_until(budget_.looks_until(), tsc, stall_ticks_);
 }
 
 // Of a batch that others have dropped whole nothing came here.

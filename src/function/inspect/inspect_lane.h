@@ -159,7 +159,7 @@ class InspectLane {
   const FrameClock& clock_;
   BatchBudget budget_;
   std::uint64_t (*const ticks_)();
-  const std::uint64_t away_ticks_ = rte_get_tsc_hz() / 2000;  // 500 us: a frame takes 250 at most, besides confirming
+  const std::uint64_t stall_ticks_ = rte_get_tsc_hz() / 2000;  // 500 us: a frame takes 250 at most, besides confirming
   std::uint64_t tsc_ = 0, now_ = 0;
   CaptureTime captured_;
   bool goes_by_ = false;     // time does, without frames: the last one had its time from the clock

@@ -22,21 +22,21 @@ std::uint64_t still() {
 TEST_F(InspectLaneTest, a_batch_that_is_late_is_not_looked_at) {
   struct Case {
     const char* what;
-    std::uint64_t age, away;  // of the batch when it began; how long ago that was
+    std::uint64_t age, stall;  // of the batch when it began; how long ago that was
     bool left;
   };
   const std::uint64_t second = rte_get_tsc_hz();
   const Case cases[] = {{"it just came", 0, 0, false},
                         {"it has to go", patience, 0, true},
                         {"it came too late", patience + 1, 0, false},
-                        {"the thread was away", patience - second / 2, second, false}};
+                        {"the thread was stall", patience - second / 2, second, false}};
   for (const Case& one : cases) {
     for (const bool drops : {false, true}) {
       SCOPED_TRACE(std::string(one.what) + (drops ? ", drop" : ", pass"));
       use("alert http any any -> any any (http.uri; content:\"/evil\"; sid:1;)\n", {}, 1 << 20,
           BatchBudget(match::Detector::unlimited, long_deadline), drops, nullptr, still);
       tcp(1000, 0, "");
-      const Judgement judgement = tcp_batch(1000, 0, "GET /evil HTTP/1.1\r\n\r\n", rte_rdtsc() - one.away, one.age);
+      const Judgement judgement = tcp_batch(1000, 0, "GET /evil HTTP/1.1\r\n\r\n", rte_rdtsc() - one.stalls, one.age);
       EXPECT_EQ(judgement.drop, one.left && drops);
       EXPECT_EQ(figure("inspect_http_left"), one.left ? 1U : 0U);
       EXPECT_EQ(figure("inspect_overloaded_frames"), one.left ? 1U : 0U);

@@ -116,9 +116,9 @@ class Inspection final {
   void set_late_from(std::uint64_t tsc) { env_.limits.late_from = env_.drops_left ? Lateness::never : tsc; }
   // Until the next begin(): from this tick on what the device has found in a frame is left, and HTTP is not parsed.
   // Where frames pass, that is a gap to the parser; else the frame is dropped before its stream takes it, and inspected
-  // when it is sent again. `now`, `away`: as Lateness has them.
-  void set_looks_until(std::uint64_t tsc, std::uint64_t now = 0, std::uint64_t away = 0) {
-    env_.limits.lateness.set(tsc, now, away, env_.counters.frames, spent());
+  // when it is sent again. `now`, `stall`: as Lateness has them.
+  void set_looks_until(std::uint64_t tsc, std::uint64_t now = 0, std::uint64_t stall = 0) {
+    env_.limits.lateness.set(tsc, now, stall, env_.counters.frames, spent());
   }
   // Of the ticks that begin() was given.
   std::uint64_t spent() const { return env_.limits.spent(); }

@@ -188,17 +188,17 @@ TEST_F(InspectionHttpTest, WithoutTimeToLookWhatADeviceFoundIsLeft) {
 // While the thread does not run it does not use up its time.
 TEST_F(InspectionHttpTest, AThreadThatWasAwayHasItsTimeStill) {
   use("alert http any any -> any any (http.uri; content:\"/evil\"; sid:1;)\n");
-  constexpr std::uint64_t time = 100'000, away = 1'000'000'000;
+  constexpr std::uint64_t time = 100'000, stall = 1'000'000'000;
   const auto left_after = [&](std::uint64_t ticks) {
     inspection_->begin(match::Detector::unlimited);
     const std::uint64_t now = rte_rdtsc();
-    inspection_->set_looks_until(now - ticks + time, now - ticks, away);
+    inspection_->set_looks_until(now - ticks + time, now - ticks, stall);
     const std::uint64_t left = inspection_->counters().http_left;
     request();
     return inspection_->counters().http_left != left;
   };
-  EXPECT_FALSE(left_after(2 * away));
-  EXPECT_TRUE(left_after(away / 2)) << "it was busy";
+  EXPECT_FALSE(left_after(2 * stall));
+  EXPECT_TRUE(left_after(stall / 2)) << "it was busy";
 }
 
 // What is dropped is nothing to the stream: sent again it is inspected.

@@ -164,7 +164,7 @@ TEST_F(InspectionLateTest, WhatBeganInAPieceThatWasLeftIsFoundWhenItEnds) {
   EXPECT_GT(left, 0U) << "some of these pieces had keys";
 }
 
-// HTTP that its first bytes do not give away: where frames pass, it is parsed, and nobody searches it; where they are
+// HTTP that its first bytes do not give stall: where frames pass, it is parsed, and nobody searches it; where they are
 // dropped, so is the frame that shows it, and it is inspected when it comes again.
 TEST_F(InspectionLateTest, HttpThatIsOnlyFoundToBeWhenItIsParsedIsLeftOrComesAgain) {
   for (const auto& pieces :
@@ -326,13 +326,13 @@ TEST_F(InspectionLateTest, HttpThatOneFrameReleasesIsLeftWhenItsTimeIsOver) {
   }
 }
 
-// Each frame since the thread last looked may take a tenth of what it is away for; it is busy then, not away. In ticks
+// Each frame since the thread last looked may take a tenth of what it is stall for; it is busy then, not stall. In ticks
 // that are longer than any test takes.
 TEST_F(InspectionLateTest, AThreadIsAwayWhenItTakesLongerThanItsFramesCan) {
-  constexpr std::uint64_t away = std::uint64_t{1} << 34;
+  constexpr std::uint64_t stall = std::uint64_t{1} << 34;
   struct Case {
     unsigned frames;         // with the one that is looked at
-    std::uint64_t quarters;  // of `away`: since the thread has looked
+    std::uint64_t quarters;  // of `stall`: since the thread has looked
     bool left;
   };
   for (const Case& one : {Case{1, 3, true}, Case{1, 6, false}, Case{10, 6, true}, Case{10, 10, false},
@@ -341,8 +341,8 @@ TEST_F(InspectionLateTest, AThreadIsAwayWhenItTakesLongerThanItsFramesCan) {
     use(of_uris, false);
     up("GET / HTTP/1.1\r\n\r\n");
     in_time();
-    const std::uint64_t looked = rte_rdtsc() - one.quarters * (away / 4);
-    inspection_->set_looks_until(looked + away / 4, looked, away);
+    const std::uint64_t looked = rte_rdtsc() - one.quarters * (stall / 4);
+    inspection_->set_looks_until(looked + stall / 4, looked, stall);
     for (unsigned i = 1; i < one.frames; ++i) segment(true, ack);
     up(evil);
     EXPECT_EQ(counters().http_left, one.left ? 1U : 0U);

@@ -1,5 +1,5 @@
 // When a batch is late: from a tick on, but time in which the thread did not run does not count. That is what takes
-// longer than `away` ticks, and a tenth of them for each frame, since it last looked, besides confirming.
+// longer than `stall` ticks, and a tenth of them for each frame, since it last looked, besides confirming.
 //
 // Times are ticks of the time-stamp counter. Thread-safety: none. Cost: reading that counter.
 #pragma once
@@ -15,11 +15,11 @@ class Lateness {
   static constexpr std::uint64_t never = ~std::uint64_t{0};
 
   void never_late() { until_ = never; }
-  // `now`: when it is taken to have looked. `frames` and `spent`: as is_late() has them. `away` 0: the thread always
+  // `now`: when it is taken to have looked. `frames` and `spent`: as is_late() has them. `stall` 0: the thread always
   // runs.
-  void set(std::uint64_t until, std::uint64_t now, std::uint64_t away, std::uint64_t frames, std::uint64_t spent) {
+  void set(std::uint64_t until, std::uint64_t now, std::uint64_t stall, std::uint64_t frames, std::uint64_t spent) {
     until_ = until;
-    away_ = away;
+    stall_ = stall;
     looked(now, frames, spent);
   }
   // Frames and ticks of confirming until now.
@@ -28,8 +28,8 @@ class Lateness {
   }
   bool is_late_at(std::uint64_t now, std::uint64_t frames, std::uint64_t spent) {
     const std::uint64_t since = now - looked_, confirmed = spent - spent_;
-    const bool was_away = away_ != 0 && since > away_ + (frames - frames_) * (away_ / 10) + confirmed;
-    if (was_away && until_ != 0) until_ += since - confirmed;
+    const bool was_stalled = stall_ != 0 && since > stall_ + (frames - frames_) * (stall_ / 10) + confirmed;
+    if (was_stalled && until_ != 0) until_ += since - confirmed;
     looked(now, frames, spent);
     return now >= until_;
   }
@@ -41,7 +41,7 @@ class Lateness {
     spent_ = spent;
   }
 
-  std::uint64_t until_ = never, away_ = 0;
+  std::uint64_t until_ = never, stall_ = 0;
   std::uint64_t looked_ = 0, frames_ = 0, spent_ = 0;  // when it looked last
 };
 

@@ -53,7 +53,7 @@ class MirrorRings : public testing::Test {
     pool_ = std::move(*pool);
     emitter_.emplace(std::vector<port::Port*>{ports_[0].get(), ports_[1].get(), ports_[2].get()}, 0, counters_,
                      host_ports_);
-    emitter_->set_away(&away_, false);
+    emitter_->set_stalls(&stalls_, false);
   }
   void TearDown() override {
     for (const std::uint16_t port : {lan, wan, monitor}) taken(port);
@@ -187,7 +187,7 @@ class MirrorRings : public testing::Test {
   port::FramePool pool_;
   engine::LaneCounters counters_;
   engine::HostPort host_ports_[3];
-  engine::AwayWatch away_;
+  engine::StallWatch stalls_;
   std::optional<engine::Emitter> emitter_;
   std::unique_ptr<Mirror> mirror_;
   std::vector<rte_mbuf*> held_;

@@ -1,13 +1,13 @@
-#include "engine/away.h"
+#include "engine/stall.h"
 
 #include <gtest/gtest.h>
 
 namespace sluice::engine {
 namespace {
 
-TEST(AwayWatch, CountsGapsThatAreLongerThanABurstsWork) {
+TEST(StallWatch, CountsGapsThatAreLongerThanABurstsWork) {
   const std::uint64_t us = rte_get_tsc_hz() / 1'000'000;
-  AwayWatch watch;
+  StallWatch watch;
   const std::uint64_t begin = rte_rdtsc();
   watch.resume(begin);
   watch.look(begin + 49 * us);
@@ -20,9 +20,9 @@ TEST(AwayWatch, CountsGapsThatAreLongerThanABurstsWork) {
   EXPECT_EQ(watch.longest(), 300 * us);
 }
 
-TEST(AwayWatch, KnowsWhatOfTheLastGapLiesBeforeAMoment) {
+TEST(StallWatch, KnowsWhatOfTheLastGapLiesBeforeAMoment) {
   const std::uint64_t us = rte_get_tsc_hz() / 1'000'000;
-  AwayWatch watch;
+  StallWatch watch;
   const std::uint64_t begin = rte_rdtsc();
   watch.resume(begin);
   watch.look(begin + 100 * us);
@@ -32,15 +32,15 @@ TEST(AwayWatch, KnowsWhatOfTheLastGapLiesBeforeAMoment) {
   EXPECT_EQ(watch.ticks_until(begin + 90 * us), 100 * us);
 }
 
-TEST(AwayWatch, BetweenTwoMomentsIsNeverLessThanNothing) {
-  EXPECT_EQ(AwayWatch::since(300, 700), 400U);
-  EXPECT_EQ(AwayWatch::since(700, 700), 0U);
-  EXPECT_EQ(AwayWatch::since(701, 700), 0U);
+TEST(StallWatch, BetweenTwoMomentsIsNeverLessThanNothing) {
+  EXPECT_EQ(StallWatch::since(300, 700), 400U);
+  EXPECT_EQ(StallWatch::since(700, 700), 0U);
+  EXPECT_EQ(StallWatch::since(701, 700), 0U);
 }
 
-TEST(AwayWatch, ASleepOnPurposeIsNoGap) {
+TEST(StallWatch, ASleepOnPurposeIsNoGap) {
   const std::uint64_t us = rte_get_tsc_hz() / 1'000'000;
-  AwayWatch watch;
+  StallWatch watch;
   const std::uint64_t begin = rte_rdtsc();
   watch.resume(begin);
   watch.resume(begin + 5000 * us);

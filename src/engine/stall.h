@@ -4,7 +4,7 @@
 //
 // This is what tells a deadline that the machine broke from one that the engine broke, so in doubt a gap is the
 // engine's. What may take long by itself (computing a batch on the core, confirming rules, a driver's receive, transmit
-// or launch call) ends with resume() instead of look(). An absence in the midst of it is not excused. Nor is the wait
+// or launch call) ends with resume() instead of look(). A stall in the midst of it is not excused. Nor is the wait
 // for a core after a sleep of the thread's own choice. So the sum is a lower bound of the time that the thread waited
 // for a core, and on the CPU device, whose lanes compute nearly all of the time, a low one (docs/engine.md, Time). One
 // writer, any readers.
@@ -19,11 +19,11 @@
 
 namespace sluice::engine {
 
-inline constexpr std::uint64_t away_gap_us = 50;
+inline constexpr std::uint64_t stall_gap_us = 50;
 
-class AwayWatch {
+class StallWatch {
  public:
-  AwayWatch() : gap_tsc_(rte_get_tsc_hz() * away_gap_us / 1'000'000) {}
+  StallWatch() : gap_tsc_(rte_get_tsc_hz() * stall_gap_us / 1'000'000) {}
 
   void look(std::uint64_t now) {
     const std::uint64_t gap = now - last_;
