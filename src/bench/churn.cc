@@ -44,15 +44,16 @@ void print_windows(const std::string& label, const Windows& windows) {
   const std::uint64_t computed = on_gpu + windows.sum(&Outcome::cpu_frames);
   fmt::print(
       "RESULT churn {}: p50 {}, p99 {}, p99.9 {}, worst {} us; of {} frames {} lost, {} late, {} of them of their own "
-      "making, {:.1f} % on the GPU; device worst {} us; {} late time points, {} overruns, {} slow launches, {} stalls, "
+      "making, {:.1f} % on the GPU; device worst {} us; {} late time points, {} overruns, {} slow launches, {} receive "
+      "stalls, "
       "{} full; threads stalled {} times, {} us\n",
       label, spread(&Outcome::p50_us), spread(&Outcome::p99_us), spread(&Outcome::p999_us), spread(&Outcome::max_us),
       windows.sum(&Outcome::frames), windows.sum(&Outcome::offered_missed), windows.sum(&Outcome::deadline_misses),
       windows.own_misses(),
       100 * static_cast<double>(on_gpu) / static_cast<double>(std::max<std::uint64_t>(1, computed)),
       spread(&Outcome::device_max_us), windows.sum(&Outcome::late_cycles), windows.sum(&Outcome::overruns),
-      windows.sum(&Outcome::slow_launches), windows.sum(&Outcome::stalls), windows.sum(&Outcome::sealed_full),
-      windows.sum(&Outcome::stalls), spread(&Outcome::stall_us));
+      windows.sum(&Outcome::slow_launches), windows.sum(&Outcome::receive_stalls), windows.sum(&Outcome::sealed_full),
+      windows.sum(&Outcome::scheduling_stalls), spread(&Outcome::stall_us));
 }
 
 // One window with a thread that wakes as often as the one that applies updates, and does nothing.

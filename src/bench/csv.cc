@@ -24,7 +24,8 @@ std::string words(std::string text) {
 
 std::string csv_header() {
   return "bench,label,mpps,gbytes,share,p50_us,p99_us,p999_us,max_us,deadline_misses,lost,"
-         "frames,goal,ceiling_gbytes,deadline_us,ns_per_frame,ns_low,ns_high,late_stalled,refused,setting,device_max_us,"
+         "frames,goal,ceiling_gbytes,deadline_us,ns_per_frame,ns_low,ns_high,late_stalled,refused,setting,device_max_"
+         "us,"
          "dropped,rounds,mpps_low,mpps_high";
 }
 

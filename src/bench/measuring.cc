@@ -59,12 +59,13 @@ void report(const BenchOptions& options, const std::string& function, const Case
               admitted.saturated.gbytes(), 100 * share(admitted.saturated), ceiling);
   std::printf(
       "RESULT %s %s: held for %.0f s at %.1f %% (goal %.0f %%), %lu of %lu frames late (%.2g ppm; %lu of them by no "
-      "more than the machine kept threads from running), %lu not let in (%.2g ppm: %lu overdue when collected, %lu lost to a "
+      "more than the machine kept threads from running), %lu not let in (%.2g ppm: %lu overdue when collected, %lu "
+      "lost to a "
       "full queue), p99.9 %.0f us, max %.0f us\n",
       function.c_str(), label.c_str(), admitted.held.seconds, 100 * held_share, 100 * one.goal,
-      admitted.held.deadline_misses, admitted.held.frames, 1e6 * admitted.held.late_share(), admitted.held.misses_stalled,
-      admitted.held.not_let_in(), 1e6 * admitted.held.not_let_in_share(), admitted.held.refused,
-      admitted.held.offered_missed, admitted.held.p999_us, admitted.held.max_us);
+      admitted.held.deadline_misses, admitted.held.frames, 1e6 * admitted.held.late_share(),
+      admitted.held.misses_stalled, admitted.held.not_let_in(), 1e6 * admitted.held.not_let_in_share(),
+      admitted.held.refused, admitted.held.offered_missed, admitted.held.p999_us, admitted.held.max_us);
   if (!admitted.windows.empty()) {
     std::printf("  %s\n", hold_text(admitted.windows).c_str());
   }

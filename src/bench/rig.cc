@@ -153,7 +153,8 @@ Outcome outcome_between(const engine::EngineStats& before, const engine::EngineS
   outcome.refused = after.drops[engine::overdue] - before.drops[engine::overdue];
   outcome.deadline_misses = after.total.misses - before.total.misses;
   outcome.misses_stalled = after.total.misses_stalled - before.total.misses_stalled;
-  outcome.stalls = after.lanes_stalls.times + after.worker_stalls.times - before.lanes_stalls.times - before.worker_stalls.times;
+  outcome.scheduling_stalls =
+      after.lanes_stalls.times + after.worker_stalls.times - before.lanes_stalls.times - before.worker_stalls.times;
   outcome.longest_stall_us = us(std::max(after.lanes_stalls.longest, after.worker_stalls.longest));
   outcome.stall_us =
       us(after.lanes_stalls.ticks + after.worker_stalls.ticks - before.lanes_stalls.ticks - before.worker_stalls.ticks);
@@ -165,7 +166,7 @@ Outcome outcome_between(const engine::EngineStats& before, const engine::EngineS
   outcome.cpu_frames = after.total.frames_cpu - before.total.frames_cpu;
   outcome.overruns = after.overruns - before.overruns;
   outcome.late_cycles = after.late_cycles - before.late_cycles;
-  outcome.stalls = after.total.receive_stalls - before.total.receive_stalls;
+  outcome.receive_stalls = after.total.receive_stalls - before.total.receive_stalls;
   outcome.collecting_us = us(after.total.collecting - before.total.collecting);
   outcome.forwarding_us = us(after.total.forwarding - before.total.forwarding);
   for (std::size_t l = 0; l < after.lanes.size(); ++l) {
@@ -276,13 +277,15 @@ Expected<void> start_bench_eal(std::uint64_t bytes) {
 
 std::string row(const std::string& label, const Outcome& o) {
   return fmt::format(
-      "{:<22} {:8.2f} Mpps {:7.2f} GB/s | p50 {:7.1f} p99 {:7.1f} p99.9 {:7.1f} max {:8.1f} us | late {} (stalled {}, {} "
+      "{:<22} {:8.2f} Mpps {:7.2f} GB/s | p50 {:7.1f} p99 {:7.1f} p99.9 {:7.1f} max {:8.1f} us | late {} (stalled {}, "
+      "{} "
       "times, longest ever {:.0f} us) lost {} refused {} | "
       "device p50 "
-      "{:.0f} max {:.0f} us, overruns {}, late cycles {}, slow launches {}, stalls {}, full {}, on GPU {:.0f} %",
-      label, o.mpps(), o.gbytes(), o.p50_us, o.p99_us, o.p999_us, o.max_us, o.deadline_misses, o.misses_stalled, o.stalls,
-      o.longest_stall_us, o.offered_missed, o.refused, o.device_p50_us, o.device_max_us, o.overruns, o.late_cycles,
-      o.slow_launches, o.stalls, o.sealed_full,
+      "{:.0f} max {:.0f} us, overruns {}, late cycles {}, slow launches {}, receive stalls {}, full {}, on GPU {:.0f} "
+      "%",
+      label, o.mpps(), o.gbytes(), o.p50_us, o.p99_us, o.p999_us, o.max_us, o.deadline_misses, o.misses_stalled,
+      o.scheduling_stalls, o.longest_stall_us, o.offered_missed, o.refused, o.device_p50_us, o.device_max_us,
+      o.overruns, o.late_cycles, o.slow_launches, o.receive_stalls, o.sealed_full,
       100.0 * static_cast<double>(o.gpu_frames) /
           static_cast<double>(std::max<std::uint64_t>(1, o.gpu_frames + o.cpu_frames)));
 }

@@ -51,13 +51,13 @@ struct Outcome {
   std::uint64_t refused = 0;            // overdue when they were collected (engine/admission.h); part of `dropped`
   std::uint64_t deadline_misses = 0;
   std::uint64_t misses_stalled = 0;  // of these: on time if the machine had let the threads run (engine/stall.h)
-  std::uint64_t stalls = 0, slow_launches = 0;
+  std::uint64_t scheduling_stalls = 0, slow_launches = 0;
   std::uint64_t launches = 0, gpu_batches = 0;
-  double launching_us = 0;     // of the worker, in rounds that launched or handed back
+  double launching_us = 0;      // of the worker, in rounds that launched or handed back
   double longest_stall_us = 0;  // since the engine started
   double stall_us = 0;          // of all threads together
   std::uint64_t gpu_frames = 0, cpu_frames = 0, dropped = 0;
-  std::uint64_t overruns = 0, late_cycles = 0, stalls = 0, sealed_full = 0;
+  std::uint64_t overruns = 0, late_cycles = 0, receive_stalls = 0, sealed_full = 0;
   // What left lanes, or was dropped, of the slowest lane and of the fastest one.
   std::uint64_t slowest_lane = 0, fastest_lane = 0;
   unsigned lanes_late = 0;                      // lanes that were late

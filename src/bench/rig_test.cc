@@ -65,7 +65,7 @@ TEST(Rig, AnOutcomeIsWhatWasCountedBetweenTwoMoments) {
     EXPECT_EQ(o.own_misses(), 0U) << "no more are explained than there are";
     EXPECT_EQ(o.gpu_frames, 23U * 20);
     EXPECT_EQ(o.cpu_frames, 29U * 20);
-    EXPECT_EQ(o.stalls, 31U * 20);
+    EXPECT_EQ(o.receive_stalls, 31U * 20);
     EXPECT_EQ(o.sealed_full, 37U * 20);
     EXPECT_EQ(o.collecting_us, 53 * 20 / ticks_per_us);
     EXPECT_EQ(o.forwarding_us, 59 * 20 / ticks_per_us);
@@ -81,7 +81,7 @@ TEST(Rig, AnOutcomeIsWhatWasCountedBetweenTwoMoments) {
     EXPECT_EQ(o.launches, 61U * 20);
     EXPECT_EQ(o.launching_us, 67 * 20 / ticks_per_us);
     EXPECT_EQ(o.gpu_batches, 71U * 20);
-    EXPECT_EQ(o.stalls, 5U * 20);
+    EXPECT_EQ(o.scheduling_stalls, 5U * 20);
     EXPECT_EQ(o.stall_us, 30 * 20 / ticks_per_us);
     EXPECT_EQ(o.longest_stall_us, 6 * 30 / ticks_per_us) << "since the start, of both";
     EXPECT_FALSE(o.clean());

@@ -11,13 +11,13 @@
 
 namespace sluice::cli {
 
-using control::StallSnapshot;
 using control::DeviceSnapshot;
 using control::DropSnapshot;
 using control::LaneSnapshot;
 using control::LatencySnapshot;
 using control::PortSnapshot;
 using control::Snapshot;
+using control::StallSnapshot;
 
 namespace {
 
@@ -82,7 +82,8 @@ std::string stats_report(const Snapshot& s) {
                      short_duration(l.p90_ns), short_duration(l.p99_ns), short_duration(l.p999_ns),
                      short_duration(l.max_ns));
   out += fmt::format("deadline     {}, missed by {} of {} frames", short_duration(s.deadline_ns), sum.misses, l.frames);
-  if (sum.misses_stalled != 0) out += fmt::format(" ({} by no more than threads were kept from running)", sum.misses_stalled);
+  if (sum.misses_stalled != 0)
+    out += fmt::format(" ({} by no more than threads were kept from running)", sum.misses_stalled);
   if (s.bound_ns != 0) out += "; " + bound_text(s.bound_ns, s.cycle_ns != 0);
   if (s.cycle_ns != 0) out += fmt::format(", cycle {}", short_duration(s.cycle_ns));
   out += "\n";

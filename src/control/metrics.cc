@@ -239,8 +239,8 @@ void job_metrics(Exposition& out, const Snapshot& s) {
 void stall_metrics(Exposition& out, const Snapshot& s) {
   const auto labels = [](const StallSnapshot& stalls) { return Labels{{"thread", stalls.thread}}; };
   by_row(out, "scheduling_stalls_total", "counter",
-         "Times that threads were surely kept from running, for over 50 us outside computing and driver calls", s.stalls,
-         &StallSnapshot::times, labels);
+         "Times that threads were surely kept from running, for over 50 us outside computing and driver calls",
+         s.stalls, &StallSnapshot::times, labels);
   if (s.stalls.empty()) return;
   out.family("scheduling_stall_seconds_total", "counter", "Time that threads were kept from running");
   for (const StallSnapshot& stalls : s.stalls) out.sample(labels(stalls), static_cast<double>(stalls.sum_ns) / 1e9);

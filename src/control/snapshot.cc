@@ -9,8 +9,8 @@ LaneSnapshot total(const Snapshot& snapshot) {
          {&LaneSnapshot::rx_frames, &LaneSnapshot::rx_bytes, &LaneSnapshot::tx_frames, &LaneSnapshot::tx_bytes,
           &LaneSnapshot::injected, &LaneSnapshot::emitted, &LaneSnapshot::cloned, &LaneSnapshot::consumed,
           &LaneSnapshot::punted, &LaneSnapshot::dropped, &LaneSnapshot::in_flight, &LaneSnapshot::batches,
-          &LaneSnapshot::sealed_full, &LaneSnapshot::receive_stalls, &LaneSnapshot::misses, &LaneSnapshot::misses_stalled,
-          &LaneSnapshot::collecting_ns, &LaneSnapshot::forwarding_ns}) {
+          &LaneSnapshot::sealed_full, &LaneSnapshot::receive_stalls, &LaneSnapshot::misses,
+          &LaneSnapshot::misses_stalled, &LaneSnapshot::collecting_ns, &LaneSnapshot::forwarding_ns}) {
       sum.*field += lane.*field;
     }
   }

@@ -31,7 +31,7 @@ struct LaneSnapshot {
   std::uint64_t sealed_full = 0;     // batches handed on before the time point, because they were full
   std::uint64_t receive_stalls = 0;  // polls that could not receive: every batch was in use
   std::uint64_t misses = 0;          // frames sent after their deadline
-  std::uint64_t misses_stalled = 0;     // of these: not the gateway's doing, its threads were kept from running
+  std::uint64_t misses_stalled = 0;  // of these: not the gateway's doing, its threads were kept from running
   std::uint64_t collecting_ns = 0;   // that its threads have worked, without polls that found nothing
   std::uint64_t forwarding_ns = 0;
 };

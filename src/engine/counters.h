@@ -43,9 +43,10 @@ struct alignas(64) LaneCounters {
   Counter receive_stalls;                   // polls that could not receive because every batch was in use
   Counter empty_polls;                      // polls that found no frame
   Counter misses;                           // frames transmitted after their deadline
-  Counter misses_stalled;  // of these: would have been on time if the lane's threads, or the worker, had not been stalled
-  Counter measured;     // frames transmitted and timed
-  Counter busy;         // time-stamp counter ticks of the side's rounds that moved something
+  Counter
+      misses_stalled;  // of these: would have been on time if the lane's threads, or the worker, had not been stalled
+  Counter measured;    // frames transmitted and timed
+  Counter busy;        // time-stamp counter ticks of the side's rounds that moved something
 };
 
 }  // namespace sluice::engine

@@ -15,11 +15,11 @@
 #include <span>
 #include <vector>
 
-#include "engine/stall.h"
 #include "engine/batch.h"
 #include "engine/counters.h"
 #include "engine/frame_tap.h"
 #include "engine/host_port.h"
+#include "engine/stall.h"
 #include "engine/token_bucket.h"
 #include "engine/traits.h"
 #include "port/port.h"
@@ -176,7 +176,7 @@ class Emitter {
   std::vector<port::Port*> ports_;
   std::vector<Queue> queues_;
   std::vector<std::uint16_t> hooked_;  // ports with hooks
-  StallWatch* stalls_ = nullptr;          // of the thread that forwards
+  StallWatch* stalls_ = nullptr;       // of the thread that forwards
   bool at_length_ = false;
   LaneCounters& counters_;
   const HostPort* host_ports_;

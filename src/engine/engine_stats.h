@@ -4,10 +4,10 @@
 #include <cstdint>
 #include <vector>
 
-#include "engine/stall.h"
 #include "engine/histogram.h"
 #include "engine/host_path.h"
 #include "engine/jobs.h"
+#include "engine/stall.h"
 #include "port/port.h"
 
 namespace sluice::engine {

@@ -19,7 +19,6 @@
 #include <vector>
 
 #include "engine/admission.h"
-#include "engine/stall.h"
 #include "engine/batch_ring.h"
 #include "engine/bell.h"
 #include "engine/burst.h"
@@ -31,6 +30,7 @@
 #include "engine/load.h"
 #include "engine/options.h"
 #include "engine/pipeline.h"
+#include "engine/stall.h"
 #include "port/port.h"
 
 namespace sluice::engine {
@@ -50,7 +50,7 @@ inline constexpr std::uint32_t inline_batch = 256;
 // How far a device's worker has come; written by the worker, read by its lanes.
 struct alignas(64) Clock {
   std::atomic<bool> device_up{false};  // a GPU takes batches
-  StallWatch stalls;                      // of the worker's thread
+  StallWatch stalls;                   // of the worker's thread
   Bell bell;                           // the worker's
 };
 

@@ -225,8 +225,9 @@ void Lane::count_latency(const Segment& segment, std::uint32_t frames, std::uint
   if (latency > parts_.deadline_tsc) [[unlikely]] {
     forwarded_counters_.misses.add(frames);
     // The longer of the two stalls, not their sum: they may have been at the same time.
-    const std::uint64_t stalled = std::max(StallWatch::since(segment.lane_stalls, stall_ticks(now)),
-                                        StallWatch::since(segment.worker_stalls, parts_.clock->stalls.ticks_until(now)));
+    const std::uint64_t stalled =
+        std::max(StallWatch::since(segment.lane_stalls, stall_ticks(now)),
+                 StallWatch::since(segment.worker_stalls, parts_.clock->stalls.ticks_until(now)));
     if (latency - std::min(stalled, latency) <= parts_.deadline_tsc) {
       forwarded_counters_.misses_stalled.add(frames);
     }

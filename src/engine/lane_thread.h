@@ -12,9 +12,9 @@
 #include <thread>
 #include <vector>
 
-#include "engine/stall.h"
 #include "engine/bell.h"
 #include "engine/lane.h"
+#include "engine/stall.h"
 
 namespace sluice::engine {
 

@@ -2,8 +2,8 @@
 
 #include <rte_cycles.h>
 
-#include "engine/stall.h"
 #include "engine/emitter.h"
+#include "engine/stall.h"
 
 namespace sluice::cli {
 

@@ -54,7 +54,7 @@ Recorded recorded_of(const std::shared_ptr<InspectionRules>& rules,
     if (by_device) {
       keys = keys_of(*rules, frame.bytes);
       hits = {rules->generation(), keys.data(), static_cast<std::uint32_t>(keys.size()),
-              inspection.brief_of(frame.bytes).quiet};
+              inspection.brief_of(frame.bytes).updates_flow_only};
     }
     inspection.frame(frame.bytes, frame.microseconds, hits);
   }

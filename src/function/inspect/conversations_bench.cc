@@ -112,7 +112,7 @@ void conversations(benchmark::State& state, const Talk& talk) {
       const FrameBrief brief = inspection.brief_of(frame);
       inspection.frame(
           frame, now += 5,
-          {(*rules)->generation(), keys[i].data(), static_cast<std::uint32_t>(keys[i].size()), brief.quiet},
+          {(*rules)->generation(), keys[i].data(), static_cast<std::uint32_t>(keys[i].size()), brief.updates_flow_only},
           brief.hash);
     }
     least = std::min(least, rte_rdtsc() - began);

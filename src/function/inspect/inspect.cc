@@ -46,7 +46,7 @@ struct Area {
         key(found + capacity),
         hash(key + std::size_t{capacity} * match::max_hits),
         klass(reinterpret_cast<std::uint8_t*>(hash + capacity)),
-        quiet(klass + capacity) {}
+        updates_flow_only(klass + capacity) {}
 
   Header* header;
   match::Span* span;
@@ -54,13 +54,13 @@ struct Area {
   std::uint32_t* key;
   std::uint32_t* hash;  // of its flow
   std::uint8_t* klass;
-  std::uint8_t* quiet;  // not told to the device
+  std::uint8_t* updates_flow_only;  // not told to the device
 };
 
 void fetch_index(InspectLane& lane, const engine::Batch& batch, const Area& a, std::uint32_t n) {
   const bool has_keys = a.header->generation != 0 && a.found[n] != 0;
   if (has_keys) sluice::prefetch(a.key + std::size_t{n} * match::max_hits);
-  lane.prefetch(batch, n, a.hash[n], a.quiet[n] != 0 && !has_keys);
+  lane.prefetch(batch, n, a.hash[n], a.updates_flow_only[n] != 0 && !has_keys);
 }
 
 // What the devices' keys are told apart by. Not the rules themselves, which may go while a device still searches for
@@ -276,7 +276,7 @@ void Inspect::classify(engine::Batch& batch, engine::Span span) {
   for (std::uint32_t i = span.first; i < span.end(); ++i) {
     if (!batch.is_live(i)) [[unlikely]] {
       a.hash[i] = 0;
-      a.quiet[i] = 1;
+      a.updates_flow_only[i] = 1;
       a.span[i] = {};
       a.klass[i] = 0;
       continue;
@@ -284,7 +284,7 @@ void Inspect::classify(engine::Batch& batch, engine::Span span) {
     const auto* const frame = reinterpret_cast<const char*>(batch.frame[i]);
     const FrameBrief brief = lane.brief_of({frame, batch.length[i]});
     a.hash[i] = brief.hash;
-    a.quiet[i] = brief.quiet ? 1 : 0;
+    a.updates_flow_only[i] = brief.updates_flow_only ? 1 : 0;
     const auto begin = brief.payload.empty() ? 0 : static_cast<std::uint16_t>(brief.payload.data() - frame);
     a.span[i] = {static_cast<std::uint16_t>(begin), static_cast<std::uint16_t>(begin + brief.payload.size())};
     a.klass[i] = brief.klass;
@@ -354,7 +354,7 @@ void Inspect::apply(engine::Batch& batch, engine::Span span, engine::Emitter& ou
     if (!batch.is_live(i)) continue;
     KeyHits hits;
     if (a.header->generation != 0) {
-      hits = {a.header->generation, a.key + std::size_t{i} * match::max_hits, a.found[i], a.quiet[i] != 0};
+      hits = {a.header->generation, a.key + std::size_t{i} * match::max_hits, a.found[i], a.updates_flow_only[i] != 0};
     }
     const packet::Reason reason = reason_of(lane.judge(batch, i, hits, a.hash[i], now));
     if (reason == packet::no_reason) [[likely]]

@@ -77,12 +77,12 @@ class InspectLane {
 
   // What judge() wants to know of a frame.
   FrameBrief brief_of(std::string_view frame) const { return inspection_.brief_of(frame); }
-  // Before judge(), some frames ahead: the frame's headers, and more of it unless it is `quiet`, and the table's index,
-  // then its flow.
-  void prefetch(const engine::Batch& batch, std::uint32_t i, std::uint32_t hash, bool quiet) {
+  // Before judge(), some frames ahead: the frame's headers, and more of it unless it is `updates_flow_only`, and the
+  // table's index, then its flow.
+  void prefetch(const engine::Batch& batch, std::uint32_t i, std::uint32_t hash, bool updates_flow_only) {
     const auto* const frame = reinterpret_cast<const char*>(batch.frame[i]);
     sluice::prefetch(frame);
-    if (!quiet) sluice::prefetch(frame + 64);
+    if (!updates_flow_only) sluice::prefetch(frame + 64);
     inspection_.conversations().table().prefetch(hash);
   }
   void prefetch_flow(std::uint32_t hash) { inspection_.conversations().table().prefetch_flow(hash); }

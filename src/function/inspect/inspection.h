@@ -87,7 +87,7 @@ struct FrameBrief {
   std::string_view payload;  // within the frame
   std::uint8_t klass = 0;    // match/detect/traffic_classes.h
   // Flow update only, unless a key is in its payload: flow/plain_packet.h, and no other rule looks at the packet.
-  bool quiet = false;
+  bool updates_flow_only = false;
 };
 
 class Inspection final {
@@ -138,7 +138,7 @@ class Inspection final {
   // With what brief_of() said of it.
   const Judgement& frame(std::string_view frame, std::uint64_t microseconds, const KeyHits& hits, std::uint32_t hash) {
     env_.now = std::max(env_.now, microseconds);
-    const bool updates_flow_only = hits.quiet && hits.count == 0 && hits.generation == rules().generation();
+    const bool updates_flow_only = hits.updates_flow_only && hits.count == 0 && hits.generation == rules().generation();
     return updates_flow_only ? update_flow(frame, hash, hits) : inspect(frame, hash, hits);
   }
   const Judgement& last() const { return last_; }

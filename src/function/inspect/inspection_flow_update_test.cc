@@ -81,12 +81,12 @@ TEST_F(FlowUpdateOnly, AreJudgedAsWithoutThatKnowledge) {
     const match::PacketFacts facts = match::facts_of(frame);
     ASSERT_EQ(brief.payload, facts.payload);
     ASSERT_EQ(brief.klass, rules_->detector().classes().class_of(facts));
-    flow_updates += brief.quiet ? 1 : 0;
+    flow_updates += brief.updates_flow_only ? 1 : 0;
     KeyHits hits{rules_->generation(), nullptr, 0};
     sids_.clear();
     unknown->frame(frame, round * 1000, hits);
     const std::vector<std::uint32_t> expected = std::exchange(sids_, {});
-    hits.quiet = brief.quiet;
+    hits.updates_flow_only = brief.updates_flow_only;
     known->frame(frame, round * 1000, hits);
     ASSERT_EQ(sids_, expected) << "in round " << round;
     alerts += static_cast<unsigned>(expected.size());
@@ -213,14 +213,14 @@ TEST_F(FlowUpdateOnly, WithKeysHaveTheCandidatesThatTheirFlowLeaves) {
   }
 }
 
-// `quiet` says what rules say: others that come meanwhile look at the frame.
+// `updates_flow_only` says what rules say: others that come meanwhile look at the frame.
 TEST_F(FlowUpdateOnly, AreNoneByOtherRules) {
   const auto inspection = make();
   const Bytes bytes =
       PacketBuilder().ipv4("10.0.0.1", "10.0.0.2").udp(7, 7).payload(Bytes{'l', 'a', 't', 'e', 'r'}).build();
   const std::string_view frame{reinterpret_cast<const char*>(bytes.data()), bytes.size()};
   const FrameBrief brief = inspection->brief_of(frame);
-  ASSERT_TRUE(brief.quiet);
+  ASSERT_TRUE(brief.updates_flow_only);
   const KeyHits hits{rules_->generation(), nullptr, 0, true};
   rules_ = test::rules_of("alert udp any any -> any 7 (content:\"later\"; sid:99;)\n");
   ASSERT_NE(rules_, nullptr);

@@ -326,8 +326,8 @@ TEST_F(InspectionLateTest, HttpThatOneFrameReleasesIsLeftWhenItsTimeIsOver) {
   }
 }
 
-// Each frame since the thread last looked may take a tenth of what it is stall for; it is busy then, not stall. In ticks
-// that are longer than any test takes.
+// Each frame since the thread last looked may take a tenth of what it is stall for; it is busy then, not stall. In
+// ticks that are longer than any test takes.
 TEST_F(InspectionLateTest, AThreadIsAwayWhenItTakesLongerThanItsFramesCan) {
   constexpr std::uint64_t stall = std::uint64_t{1} << 34;
   struct Case {

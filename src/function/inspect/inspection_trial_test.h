@@ -59,9 +59,9 @@ inline Judgement inspect(Inspection& inspection, std::string_view frame, std::ui
   const auto found =
       match::test::keys_in(rules.keys(), std::string(facts.payload), rules.detector().classes().class_of(facts));
   const std::vector<std::uint32_t> keys(found.begin(), found.end());
-  return inspection.frame(
-      frame, microseconds,
-      {rules.generation(), keys.data(), static_cast<std::uint32_t>(keys.size()), inspection.brief_of(frame).quiet});
+  return inspection.frame(frame, microseconds,
+                          {rules.generation(), keys.data(), static_cast<std::uint32_t>(keys.size()),
+                           inspection.brief_of(frame).updates_flow_only});
 }
 
 }  // namespace sluice::function::test

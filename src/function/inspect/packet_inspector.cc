@@ -43,7 +43,7 @@ bool PacketInspector::may_hold(const PacketContext& context, const flow::Flow* f
   const match::PlainFacts packet = plain_facts_of(*context.plain);
   match::FlowFacts facts;
   if (flow != nullptr) facts = facts_of(*flow, context.direction);
-  if (!context.matches.quiet() &&
+  if (!context.matches.updates_flow_only() &&
       detector.may_hold_without_keys(packet, facts,
                                      are_addresses_tried(flow, context.direction, env_.rules().generation()))) {
     return true;

@@ -15,8 +15,8 @@ struct KeyHits {
   std::uint64_t generation = 0;  // of the rules that they are of; of others than the Inspection's they are of no use
   const std::uint32_t* key = nullptr;
   std::uint32_t count = 0;  // above match::max_hits: not all are here, which is of no use either
-  // FrameBrief::quiet of the frame, by the same rules.
-  bool quiet = false;
+  // FrameBrief::updates_flow_only of the frame, by the same rules.
+  bool updates_flow_only = false;
 };
 
 // KeyHits as an Inspection may use them. They are not copied: for as long as the hits live.
@@ -45,8 +45,8 @@ class PrefilterMatches {
   }
 
   std::span<const std::uint32_t> keys() const { return {hits_->key, hits_->count}; }
-  // KeyHits::quiet.
-  bool quiet() const { return hits_->quiet; }
+  // KeyHits::updates_flow_only.
+  bool updates_flow_only() const { return hits_->updates_flow_only; }
   bool known() const { return known_; }        // they are all that there are, by the rules in force
   bool too_many() const { return too_many_; }  // the device has found more than it says, or has not seen all
 

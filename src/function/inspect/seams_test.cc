@@ -117,7 +117,7 @@ class Seams : public testing::Test, public AlertSink {
       std::sort(keys.begin(), keys.end());
       keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
       hits = {rules_->generation(), keys.data(), static_cast<std::uint32_t>(keys.size()),
-              inspection.brief_of(frame).quiet};
+              inspection.brief_of(frame).updates_flow_only};
     }
     inspection.frame(frame, now_ += 1000, hits);
   }
