@@ -119,7 +119,7 @@ Expected<UdpPrefix::Change> UdpPrefix::reload(Element& fresh) {
                 [this, rule] { put_in_force(rule); }};
 }
 
-std::vector<sluice::engine::Figure> UdpPrefix::figures() const {
+std::vector<sluice::engine::Metric> UdpPrefix::metrics() const {
   return {{"udp_prefix_looked_at", "frames that udp_prefix looked at", looked_at_},
           {"udp_prefix_matches", "frames that begin with the bytes", matched_}};
 }

@@ -47,7 +47,7 @@ class UdpPrefix final : public sluice::engine::Element, public sluice::engine::M
   void* find_trait(std::string_view name) override {
     return sluice::engine::offer<sluice::engine::Metrics, sluice::engine::View>(name, this);
   }
-  std::vector<sluice::engine::Figure> figures() const override;
+  std::vector<sluice::engine::Metric> metrics() const override;
   std::string view() const override;
 
  private:

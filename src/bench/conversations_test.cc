@@ -80,8 +80,8 @@ TEST(BenchConversations, WhatIsNotWholeIsNamed) {
   ChainCase http, streams;
   http.protocol = "http";
   streams.protocol = "streams";
-  const std::vector<engine::Figure> whole = {{"inspect_frames", "", 5}, {"inspect_stream_gaps", "", 0}};
-  const std::vector<engine::Figure> broken = {{"inspect_stream_gaps", "", 2}, {"inspect_http_evicted", "", 1}};
+  const std::vector<engine::Metric> whole = {{"inspect_frames", "", 5}, {"inspect_stream_gaps", "", 0}};
+  const std::vector<engine::Metric> broken = {{"inspect_stream_gaps", "", 2}, {"inspect_http_evicted", "", 1}};
   EXPECT_EQ(not_whole(http, whole), "");
   EXPECT_EQ(not_whole(http, broken), " inspect_stream_gaps 2 inspect_http_evicted 1");
   EXPECT_EQ(not_whole(streams, broken), " inspect_stream_gaps 2");
@@ -89,7 +89,7 @@ TEST(BenchConversations, WhatIsNotWholeIsNamed) {
   streams.payload = resets_payload;
   EXPECT_EQ(not_whole(streams, broken), "");
   EXPECT_EQ(not_whole(streams, {{"inspect_stream_conflicts", "", 1}}), " inspect_stream_conflicts 1");
-  const std::vector<engine::Figure> cut = {{"inspect_http_bodies_cut", "", 3}};
+  const std::vector<engine::Metric> cut = {{"inspect_http_bodies_cut", "", 3}};
   EXPECT_EQ(not_whole(http, cut), " inspect_http_bodies_cut 3");
   http.payload = codings_payload;
   EXPECT_EQ(not_whole(http, cut), "");

@@ -31,9 +31,9 @@ constexpr double goal_acl = 5;                           // % of the rate that a
 constexpr double goal_device_us = 1000;                  // of the slowest batch
 
 // Those that are not 0.
-std::string figures_text(const std::vector<engine::Figure>& figures) {
+std::string figures_text(const std::vector<engine::Metric>& figures) {
   std::string text;
-  for (const engine::Figure& figure : figures) {
+  for (const engine::Metric& figure : figures) {
     if (figure.value != 0) text += fmt::format(" {} {}", figure.name, figure.value);
   }
   return text;
@@ -45,7 +45,7 @@ double deadline_us(const BenchOptions& options) {
 
 // `window`: length of windows in which it is measured, too; 0: none.
 void measure_round(Rig& rig, double seconds, Part& part, double window = 0) {
-  const std::vector<engine::Figure> before = rig.engine().pipeline().figures();
+  const std::vector<engine::Metric> before = rig.engine().pipeline().metrics();
   if (window != 0) {
     Hold hold = rig.hold_in_windows_of(window, seconds, false);
     part.outcomes.push_back(hold.whole);
@@ -54,7 +54,7 @@ void measure_round(Rig& rig, double seconds, Part& part, double window = 0) {
     part.outcomes.push_back(rig.measure(0, seconds));
   }
   part.mpps.push_back(part.outcomes.back().mpps());
-  add_figures(before, rig.engine().pipeline().figures(), part.figures);
+  add_figures(before, rig.engine().pipeline().metrics(), part.figures);
 }
 
 // Parts of one engine, round by round in turns, every other round backwards: so that the machine's mood is the same for
@@ -81,7 +81,7 @@ Expected<void> measure_in_turns(const BenchOptions& options, const RouterTable& 
     if (auto there = on_its_device(part, device); !there) return there;
   }
   // A rate of conversations that were not followed would be one of something else.
-  if (const std::string broken = not_whole(one, (*rig)->engine().pipeline().figures());
+  if (const std::string broken = not_whole(one, (*rig)->engine().pipeline().metrics());
       one.converses() && !one.bounded && !broken.empty()) {
     return make_error(
         fmt::format("{} {}: conversations were not followed whole:{}", one.name(), one.traffic(), broken));

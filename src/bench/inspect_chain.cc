@@ -194,14 +194,14 @@ function::InspectOptions inspect_options(const InspectRules& rules, const ChainC
   return options;
 }
 
-std::uint64_t figure(const std::vector<engine::Figure>& figures, std::string_view name) {
-  const auto found = std::ranges::find(figures, name, &engine::Figure::name);
+std::uint64_t figure(const std::vector<engine::Metric>& figures, std::string_view name) {
+  const auto found = std::ranges::find(figures, name, &engine::Metric::name);
   return found == figures.end() ? 0 : found->value;
 }
 
 // Followed, each of them whole, and what is planted found.
 Expected<void> check_conversations(const ChainCase& one, const InspectRules& rules,
-                                   const std::vector<engine::Figure>& figures, const ChainCheck& seen) {
+                                   const std::vector<engine::Metric>& figures, const ChainCheck& seen) {
   if (const std::string broken = not_whole(one, figures); !broken.empty()) {
     return make_error("inspect: conversations were not followed whole:" + broken);
   }
@@ -339,7 +339,7 @@ std::string ChainCase::traffic() const {
   return mix + " " + kind + " " + what;
 }
 
-std::string not_whole(const ChainCase& one, const std::vector<engine::Figure>& figures) {
+std::string not_whole(const ChainCase& one, const std::vector<engine::Metric>& figures) {
   std::vector<std::string_view> names = {
       "inspect_without_flow",     "inspect_flows_evicted",       "inspect_stream_gaps",
       "inspect_stream_conflicts", "inspect_streams_refused",     "inspect_bad_sequence",

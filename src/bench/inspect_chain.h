@@ -107,7 +107,7 @@ struct ChainSeen {
 
 // Of the figures of a chain that inspects conversations without loss: those that are not 0, but should be; empty: all
 // were followed whole. Other streams than HTTP's may begin like a request, by a rule's contents, and go on otherwise.
-std::string not_whole(const ChainCase& one, const std::vector<engine::Figure>& figures);
+std::string not_whole(const ChainCase& one, const std::vector<engine::Metric>& figures);
 
 // How many frames were dropped besides those whose verdict says so and those that no element had judged when the engine
 // stopped: where a batch takes seconds to compare, some are under way then.

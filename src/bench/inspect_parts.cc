@@ -37,12 +37,12 @@ Outcome Part::median() const {
 }
 
 double Part::figure(std::string_view name) const {
-  const auto found = std::ranges::find(figures, name, &engine::Figure::name);
+  const auto found = std::ranges::find(figures, name, &engine::Metric::name);
   return found == figures.end() ? 0 : static_cast<double>(found->value);
 }
 
-void add_figures(const std::vector<engine::Figure>& before, std::vector<engine::Figure> after,
-                 std::vector<engine::Figure>& sum) {
+void add_figures(const std::vector<engine::Metric>& before, std::vector<engine::Metric> after,
+                 std::vector<engine::Metric>& sum) {
   for (std::size_t f = 0; f < after.size(); ++f) {
     if (!after[f].counts) continue;
     after[f].value -= before[f].value;
@@ -82,7 +82,7 @@ std::string device_text(const Part& part, const std::string& device) {
                                                100 * part.figure("inspect_by_device") / frames));
 }
 
-Expected<void> searched_by_device(const std::vector<engine::Figure>& figures, double wanted) {
+Expected<void> searched_by_device(const std::vector<engine::Metric>& figures, double wanted) {
   Part all;
   all.figures = figures;
   const double frames = all.figure("inspect_frames"), searched = all.figure("inspect_by_device");

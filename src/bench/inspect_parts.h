@@ -17,7 +17,7 @@ struct Part {
   ChainCase one;
   std::vector<double> mpps;
   std::vector<Outcome> outcomes;
-  std::vector<engine::Figure> figures;  // of the elements, of all rounds together
+  std::vector<engine::Metric> figures;  // of the elements, of all rounds together
   unsigned lanes = 1;
   std::vector<Outcome> windows;  // of the last round, where it was measured in some
   // That of the median rate, with the slowest batch and the slowest frame of all of them.
@@ -26,8 +26,8 @@ struct Part {
 };
 
 // Adds what has been counted from `before` to `after`, of the same function; what is there now stays as it is.
-void add_figures(const std::vector<engine::Figure>& before, std::vector<engine::Figure> after,
-                 std::vector<engine::Figure>& sum);
+void add_figures(const std::vector<engine::Metric>& before, std::vector<engine::Metric> after,
+                 std::vector<engine::Metric>& sum);
 
 // What the rules made of the frames; empty: nothing was inspected.
 std::string candidates_text(const Part& part, const std::string& device);
@@ -42,7 +42,7 @@ std::string device_text(const Part& part, const std::string& device);
 Expected<void> on_its_device(const Part& part, const std::string& device);
 // By the figures of a chain that inspects: an Error where a GPU has searched fewer than so many frames by the rules
 // that judged them. Cores search before the first time point, and all the time while it searches by others.
-Expected<void> searched_by_device(const std::vector<engine::Figure>& figures, double wanted);
+Expected<void> searched_by_device(const std::vector<engine::Metric>& figures, double wanted);
 
 // What an attack comes at, in frames a second.
 struct AttackRate {

@@ -76,7 +76,7 @@ TEST(InspectParts, ARateIsOfTheDeviceThatHasComputedIt) {
 
 TEST(InspectParts, AVerifiedDeviceHasSearchedWhatIsWanted) {
   const auto figures = [](std::uint64_t searched) {
-    return std::vector<engine::Figure>{{"inspect_frames", "", 1000}, {"inspect_by_device", "", searched}};
+    return std::vector<engine::Metric>{{"inspect_frames", "", 1000}, {"inspect_by_device", "", searched}};
   };
   EXPECT_TRUE(searched_by_device(figures(900), 900));
   EXPECT_FALSE(searched_by_device(figures(899), 900));
@@ -107,7 +107,7 @@ TEST(InspectParts, WhatAclCostsIsOfPairsOfRounds) {
 
 TEST(InspectParts, FiguresAreThoseOfTheRoundsAlone) {
   const auto at = [](std::uint64_t frames, std::uint64_t candidates, std::uint64_t many, std::uint64_t rules) {
-    return std::vector<engine::Figure>{{"inspect_frames", "", frames},
+    return std::vector<engine::Metric>{{"inspect_frames", "", frames},
                                        {"inspect_candidates", "", candidates},
                                        {"inspect_many_keys", "", many},
                                        {"inspect_rules", "", rules, false}};

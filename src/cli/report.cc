@@ -74,8 +74,8 @@ std::string stats_report(const Snapshot& s) {
     if (error.frames == 0) continue;
     out += fmt::format("answered     {} by an ICMP error or an RST: {}\n", error.frames, error.reason);
   }
-  for (const control::FigureSnapshot& figure : s.figures) {
-    if (figure.value != 0) out += fmt::format("  {:<27} {:>12}  {}\n", figure.name, figure.value, figure.text);
+  for (const control::MetricSnapshot& metric : s.metrics) {
+    if (metric.value != 0) out += fmt::format("  {:<27} {:>12}  {}\n", metric.name, metric.value, metric.text);
   }
   const LatencySnapshot& l = s.latency;
   out += fmt::format("latency      p50 {}, p90 {}, p99 {}, p99.9 {}, max {}\n", short_duration(l.p50_ns),

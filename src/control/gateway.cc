@@ -476,10 +476,10 @@ Snapshot Gateway::snapshot() {
       snapshot.ports[i].addresses_missing = addresses_missing_[i];
     }
   }
-  if (admission_) add_figures(admission_->state(), snapshot.figures);
+  if (admission_) add_metrics(admission_->state(), snapshot.metrics);
   for (const engine::Service* const service : services()) {
-    for (engine::ServiceFigure& figure : service->figures()) {
-      snapshot.figures.push_back({std::move(figure.name), std::move(figure.text), figure.value, figure.counts});
+    for (engine::ServiceMetric& metric : service->metrics()) {
+      snapshot.metrics.push_back({std::move(metric.name), std::move(metric.text), metric.value, metric.counts});
     }
     if (std::string ailment = service->ailment(); !ailment.empty()) snapshot.rtsp_ailment = std::move(ailment);
   }

@@ -241,8 +241,8 @@ Snapshot take_snapshot(engine::Engine& engine, const engine::Options& options) {
       snapshot.icmp_errors.push_back({name, stats.answers[reason]});
     }
   }
-  for (const engine::Figure& figure : engine.pipeline().figures()) {
-    snapshot.figures.push_back({std::string(figure.name), std::string(figure.text), figure.value, figure.counts});
+  for (const engine::Metric& metric : engine.pipeline().metrics()) {
+    snapshot.metrics.push_back({std::string(metric.name), std::string(metric.text), metric.value, metric.counts});
   }
   snapshot.devices = devices_of(engine, stats);
   for (const engine::JobCounters& kind : stats.jobs) snapshot.jobs.push_back(jobs_of(kind));

@@ -155,7 +155,7 @@ TEST(NeedsRestart, NamesWhatAProfileDecides) {
 }
 
 // As where sluice calibrate has written over it.
-TEST(NeedsRestart, NamesAProfileOfOtherFigures) {
+TEST(NeedsRestart, NamesAProfileOfOtherMetrics) {
   const auto with = [](std::uint64_t rate) {
     Config config = Config::from_text(
         "[engine]\nchain = [\"srtp\", \"route\"]\n[[port]]\nname = \"a\"\ndevice = \"net_null0\"\n"

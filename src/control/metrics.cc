@@ -272,7 +272,7 @@ void device_metrics(Exposition& out, const Snapshot& s) {
          });
 }
 
-// A figure's unit, as its name ends, in the base unit that Prometheus' names have.
+// A metric's unit, as its name ends, in the base unit that Prometheus' names have.
 struct BaseUnit {
   std::string_view ending, base, said, base_said;
   double divisor;
@@ -282,10 +282,10 @@ constexpr BaseUnit base_units[] = {{"_ns", "_seconds", "in nanoseconds", "in sec
                                    {"_ms", "_seconds", "in milliseconds", "in seconds", 1e3},
                                    {"_bits", "_bytes", "bits", "bytes", 8}};
 
-void figure_metrics(Exposition& out, const Snapshot& s) {
-  for (const FigureSnapshot& figure : s.figures) {
-    std::string name = figure.name;
-    std::string help = figure.text;
+void element_metrics(Exposition& out, const Snapshot& s) {
+  for (const MetricSnapshot& metric : s.metrics) {
+    std::string name = metric.name;
+    std::string help = metric.text;
     double divisor = 1;
     for (const BaseUnit& unit : base_units) {
       if (!name.ends_with(unit.ending)) continue;
@@ -296,12 +296,12 @@ void figure_metrics(Exposition& out, const Snapshot& s) {
       divisor = unit.divisor;
     }
     if (!help.empty()) help[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(help[0])));
-    name += figure.counts ? "_total" : "";
-    const char* const type = figure.counts ? "counter" : "gauge";
+    name += metric.counts ? "_total" : "";
+    const char* const type = metric.counts ? "counter" : "gauge";
     if (divisor == 1) {
-      out.single(name, type, help, figure.value);
+      out.single(name, type, help, metric.value);
     } else {
-      out.single(name, type, help, static_cast<double>(figure.value) / divisor);
+      out.single(name, type, help, static_cast<double>(metric.value) / divisor);
     }
   }
 }
@@ -339,7 +339,7 @@ std::string metrics_text(const Snapshot& snapshot) {
   stall_metrics(out, snapshot);
   device_metrics(out, snapshot);
   job_metrics(out, snapshot);
-  figure_metrics(out, snapshot);
+  element_metrics(out, snapshot);
   latency_metrics(out, snapshot.latency);
   return out.take();
 }

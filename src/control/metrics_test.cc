@@ -149,9 +149,9 @@ TEST(Metrics, CarryTheSnapshotsValues) {
   EXPECT_FALSE(samples.contains("sluice_port_twin_up{port=\"right\"}")) << "it has no twin";
 }
 
-TEST(Metrics, FiguresAreInBaseUnits) {
+TEST(Metrics, MetricsAreInBaseUnits) {
   Snapshot snapshot;
-  snapshot.figures = {{"a_us", "what it took, in microseconds", 1'500'000, true},
+  snapshot.metrics = {{"a_us", "what it took, in microseconds", 1'500'000, true},
                       {"b_ns", "the shortest", 2'000, false},
                       {"c_bits", "bits a second", 800, false}};
   const std::string text = metrics_text(snapshot);

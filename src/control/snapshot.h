@@ -79,7 +79,7 @@ struct IcmpErrorSnapshot {
 };
 
 // What a function of the chain counts or holds besides (engine/element.h).
-struct FigureSnapshot {
+struct MetricSnapshot {
   std::string name;
   std::string text;
   std::uint64_t value = 0;
@@ -186,7 +186,7 @@ struct Snapshot {
   std::vector<PortSnapshot> ports;
   std::vector<DropSnapshot> drops;
   std::vector<IcmpErrorSnapshot> icmp_errors;
-  std::vector<FigureSnapshot> figures;
+  std::vector<MetricSnapshot> metrics;
   std::vector<DeviceSnapshot> devices;
   std::vector<JobSnapshot> jobs;
   std::vector<StallSnapshot> stalls;

@@ -31,7 +31,7 @@ TEST(SnapshotJson, HasEveryMember) {
   EXPECT_EQ(json["stalls"][0].size(), 4U);
   EXPECT_EQ(json["latency"].size(), 8U);
   EXPECT_EQ(json["drops"][0], (nlohmann::json{{"reason", "no_route"}, {"text", "no route matches"}, {"frames", 80}}));
-  EXPECT_EQ(json["figures"][1],
+  EXPECT_EQ(json["metrics"][1],
             (nlohmann::json{
                 {"name", "inspect_flows"}, {"text", "conversations under way"}, {"value", 5}, {"counts", false}}));
   EXPECT_EQ(json["icmp_errors"][1], (nlohmann::json{{"reason", "too_big"}, {"frames", 2}}));

@@ -51,6 +51,6 @@ bool admit_streams(engine::StreamAdmission& admission, const std::vector<engine:
 bool check_later_deadlines(const engine::StreamAdmission& admission, Config& config);
 
 // What `sluice ctl stats` and /metrics say of it.
-void add_figures(const engine::StreamAdmission::State& state, std::vector<FigureSnapshot>& figures);
+void add_metrics(const engine::StreamAdmission::State& state, std::vector<MetricSnapshot>& metrics);
 
 }  // namespace sluice::control

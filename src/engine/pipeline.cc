@@ -220,12 +220,12 @@ std::string Pipeline::lost_output() const {
   return lost;
 }
 
-std::vector<Figure> Pipeline::figures() const {
-  std::vector<Figure> figures;
-  for (const Metrics* const metrics : all<Metrics>()) {
-    for (const Figure& figure : metrics->figures()) figures.push_back(figure);
+std::vector<Metric> Pipeline::metrics() const {
+  std::vector<Metric> all_of_them;
+  for (const Metrics* const element : all<Metrics>()) {
+    for (const Metric& metric : element->metrics()) all_of_them.push_back(metric);
   }
-  return figures;
+  return all_of_them;
 }
 
 Expected<Element::Change> Element::reload(Element& /*fresh*/) {

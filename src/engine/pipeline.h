@@ -102,7 +102,7 @@ class Pipeline {
   Expected<std::string> reload(Pipeline& fresh);
   void stopped();
   std::string lost_output() const;
-  std::vector<Figure> figures() const;
+  std::vector<Metric> metrics() const;
 
  private:
   struct Pass {

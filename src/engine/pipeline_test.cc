@@ -61,7 +61,7 @@ class Recorder : public Element, public Metrics, public HostGate, public Groupin
     if (refuses) return make_error(name_ + " refuses");
     return Change{name_ + " is new", [this] { note("commit"); }};
   }
-  std::vector<Figure> figures() const override { return {{.name = "made_up", .text = "", .value = live}}; }
+  std::vector<Metric> metrics() const override { return {{.name = "made_up", .text = "", .value = live}}; }
   packet::Reason judge_from_host(std::uint32_t, const std::uint8_t*, std::uint32_t) const override { return judges; }
   Expected<void> note(const std::string& what) {
     calls_.push_back(name_ + " " + what);
@@ -228,7 +228,7 @@ TEST_F(PipelineTest, TraitsAreOfTheFirstOrOfAll) {
   EXPECT_EQ(pipeline.first<Metrics>(), &b);
   EXPECT_EQ(pipeline.first<Timer>(), nullptr);
   EXPECT_THAT(pipeline.all<Metrics>(), ElementsAre(&b, &c));
-  EXPECT_EQ(pipeline.figures().size(), 2U);
+  EXPECT_EQ(pipeline.metrics().size(), 2U);
   EXPECT_EQ(pipeline.judge_from_host(0, nullptr, 0), packet::no_reason);
   c.judges = Recorder::measured;
   EXPECT_EQ(pipeline.judge_from_host(0, nullptr, 0), Recorder::measured);

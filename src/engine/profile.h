@@ -44,7 +44,7 @@ struct ProfileCapacity {
   std::chrono::nanoseconds held{0};  // how long it was schedulable, or none was, in one measurement; 0: not said
 };
 
-// What a profile is of. Figures of one say nothing about another.
+// What a profile is of. Metrics of one say nothing about another.
 struct ProfileSubject {
   std::string machine;  // "AMD EPYC 9555, 16 cores"
   std::string device;   // the GPU's name; "cpu"

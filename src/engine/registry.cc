@@ -13,7 +13,7 @@ std::deque<ElementType>& types() {
   return instance;
 }
 
-// A section's and a figure's.
+// A section's and a metric's.
 bool is_name(std::string_view name) {
   const auto is_letter = [](char c) { return c >= 'a' && c <= 'z'; };
   return !name.empty() && is_letter(name.front()) &&

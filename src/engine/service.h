@@ -1,7 +1,7 @@
 // The trait of an element that runs something besides the packet path: threads and sockets of its own, work of every
 // second.
 //
-// Thread-safety: figures() and ailment() any thread, at any time; all else the control thread.
+// Thread-safety: metrics() and ailment() any thread, at any time; all else the control thread.
 #pragma once
 
 #include <chrono>
@@ -21,8 +21,8 @@ struct ServicePlan {
   StreamAdmission* admission = nullptr;  // outlives the element; null: there is no [profile]
 };
 
-// As Figure (traits.h), of a name that is made up.
-struct ServiceFigure {
+// As Metric (traits.h), of a name that is made up.
+struct ServiceMetric {
   std::string name, text;
   std::uint64_t value = 0;
   bool counts = true;
@@ -39,7 +39,7 @@ class Service {
   virtual void close() = 0;
   // About once a second in between.
   virtual void tick(std::chrono::steady_clock::time_point /*now*/) {}
-  virtual std::vector<ServiceFigure> figures() const { return {}; }
+  virtual std::vector<ServiceMetric> metrics() const { return {}; }
   // What keeps it from its work; empty: nothing.
   virtual std::string ailment() const { return {}; }
   // Routing tables of the kernel's that it fills itself.

@@ -67,7 +67,7 @@ class Ingress {
 };
 
 // A number that an element tells about itself, besides what the engine counts. The views are to literals.
-struct Figure {
+struct Metric {
   std::string_view name;  // snake_case, with the element's own in front: "inspect_alerts"
   std::string_view text;  // a phrase for people
   std::uint64_t value = 0;
@@ -78,7 +78,7 @@ class Metrics {
  public:
   static constexpr std::string_view trait_name = "metrics";
   // Any thread, while lanes run.
-  virtual std::vector<Figure> figures() const = 0;
+  virtual std::vector<Metric> metrics() const = 0;
 
  protected:
   ~Metrics() = default;

@@ -1,7 +1,7 @@
 // For benches of launch() alone: a GPU with eight streams, the ceilings of its link, and batches of frames for each
 // stream.
 //
-// Figures: GB/s of frame bytes each way, and their share of the ceiling that was measured in the same run. A batch is
+// Metrics: GB/s of frame bytes each way, and their share of the ceiling that was measured in the same run. A batch is
 // launched again and again on its stream, two launches deep, on `streams` streams at once; no ports, lanes or
 // forwarding.
 #pragma once

@@ -103,13 +103,13 @@ def play_all(network, commands, seconds=8, check=True):
         clients = [network.client.spawn(command, stdout=subprocess.PIPE, text=True) for command in commands]
         endless = [client for command, client in zip(commands, clients) if command[0] == "gst-launch-1.0"]
         if endless:
-            assert wait_until(lambda: network.figure("rtsp_media") == 2 * len(commands), 20), network.figures()
+            assert wait_until(lambda: network.metric("rtsp_media") == 2 * len(commands), 20), network.metrics()
             time.sleep(seconds)
             for client in endless:
                 client.send_signal(signal.SIGINT)
         outputs = [client.communicate(timeout=60)[0] for client in clients]
         assert not check or all(client.returncode == 0 for client in clients), (outputs, network.gateway.log()[-4000:])
-        assert wait_until(lambda: network.figure("rtsp_connections") == 0, 15), network.figures()
+        assert wait_until(lambda: network.metric("rtsp_connections") == 0, 15), network.metrics()
         time.sleep(0.3)
     return outside, inside, outputs
 

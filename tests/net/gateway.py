@@ -123,9 +123,9 @@ class Gateway:
         """Frames dropped so far, by reason."""
         return {drop["reason"]: drop["frames"] for drop in self.stats()["drops"] if drop["frames"]}
 
-    def figures(self):
+    def metrics(self):
         """What elements count, by name."""
-        return {one["name"]: one["value"] for one in self.stats()["figures"]}
+        return {one["name"]: one["value"] for one in self.stats()["metrics"]}
 
     def control(self, *arguments, check=True):
         """`sluice ctl ...` as an administrator would type it."""

@@ -45,8 +45,8 @@ class Inspected:
     def alerts(self, sid):
         return [event for event in self.events("alert") if event["alert"]["signature_id"] == sid]
 
-    def figures(self):
-        return self.gateway.figures()
+    def metrics(self):
+        return self.gateway.metrics()
 
 
 class Wire(Inspected):

@@ -44,9 +44,9 @@ def lost(ports):
             yield f"lost at the ports   {sum(port[key] for port in losers):,} ({each}): {why}"
 
 
-def inspected(figures):
+def inspected(metrics):
     """One line, of a chain that inspects."""
-    values = {figure["name"]: figure["value"] for figure in figures}
+    values = {metric["name"]: metric["value"] for metric in metrics}
     if "inspect_frames" in values:
         yield (f"inspected     {values['inspect_frames']:,} frames, {values['inspect_flows_made']:,} conversations:"
                f" {values['inspect_alerts']:,} alerts")
@@ -85,7 +85,7 @@ def report(stats, rate=None):
         *(f"device        {device['name']} ({device['text']}, {device['state']}): {device['frames']:,} frames in"
           f" {device['batches']:,} batches" for device in stats["devices"]),
         f"host          {total['punted']:,} frames to the kernel, {total['injected']:,} from it",
-        *inspected(stats.get("figures", [])),
+        *inspected(stats.get("metrics", [])),
         *(f"drops         {drop['frames']:,} {drop['reason']}: {drop['text']}" for drop in stats["drops"] if drop["frames"]),
         *(["drops         none"] if by_reason == 0 else []),
         *lost(stats["ports"]),

@@ -119,7 +119,7 @@ class Player:
         except TimeoutError:
             gateway = self.network.gateway
             raise AssertionError(f"after {so_far} packets of track {track} nothing for 5 s: {gateway.drops()},"
-                                 f" {gateway.stats()['figures']}") from None
+                                 f" {gateway.stats()['metrics']}") from None
 
     def silent(self, seconds):
         """Whether nothing more comes by any of the ports, once what is there is read."""

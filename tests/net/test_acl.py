@@ -118,7 +118,7 @@ def hits(network):
 
 
 def totals(network):
-    return {name: value for name, value in network.figures().items() if name.startswith("acl_")}
+    return {name: value for name, value in network.metrics().items() if name.startswith("acl_")}
 
 
 def send(network, server, port, frames, length):

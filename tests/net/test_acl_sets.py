@@ -194,8 +194,8 @@ def test_what_is_logged_is_limited_and_counted(network):
     assert "2 ACL rules are in force" in network.gateway.reload_acl(LOG.format(eve=network.eve))
 
     network.client.send_udp(SERVER4, 7100, [bytes(100)] * 50)
-    assert wait_until(lambda: network.figures()["acl_log_lines"] + network.figures()["acl_log_suppressed"] == 50, 5), network.figures()
-    assert network.figures()["acl_log_suppressed"] > 0
+    assert wait_until(lambda: network.metrics()["acl_log_lines"] + network.metrics()["acl_log_suppressed"] == 50, 5), network.metrics()
+    assert network.metrics()["acl_log_suppressed"] > 0
     assert network.reaches(SERVER4)
 
     def lines():

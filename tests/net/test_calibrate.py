@@ -36,6 +36,6 @@ def test_an_example_of_media_runs_with_its_profile(tmp_path, example):
             lab.join(outside, interface, router, interface)
         gateway = Gateway(router, tmp_path, text)
         gateway.start()
-        figures = gateway.figures()
-        assert figures["streams_capacity_bits"] > 0 and figures["streams_refused"] == 0
+        metrics = gateway.metrics()
+        assert metrics["streams_capacity_bits"] > 0 and metrics["streams_refused"] == 0
         gateway.interrupt()

@@ -64,8 +64,8 @@ def test_established_conversations_outlive_a_flood_of_syns(wire):
         exchange(connection, b"opening words")
     flood = wire.client.spawn([sys.executable, "-B", SYN_FLOOD, "eth0", str(RATE)])
     exchanges, end = 0, time.monotonic() + 80
-    while wire.figures()["inspect_flows_made"] < SYNS:
-        assert flood.poll() is None and time.monotonic() < end, wire.figures()
+    while wire.metrics()["inspect_flows_made"] < SYNS:
+        assert flood.poll() is None and time.monotonic() < end, wire.metrics()
         exchange(connections[exchanges % CONVERSATIONS], b"%09d " % exchanges * 1000)
         exchanges += 1
         time.sleep(0.1)
@@ -75,13 +75,13 @@ def test_established_conversations_outlive_a_flood_of_syns(wire):
         connection.close()
     after = gateway.resident_bytes()
 
-    figures = wire.figures()
-    assert figures["inspect_flows"] <= FLOWS
-    assert figures["inspect_flows"] > FLOWS * 0.99, figures
+    metrics = wire.metrics()
+    assert metrics["inspect_flows"] <= FLOWS
+    assert metrics["inspect_flows"] > FLOWS * 0.99, metrics
     # What was made is there, or was evicted, or has expired.
-    gone = figures["inspect_flows_made"] - figures["inspect_flows"]
-    assert gone * 0.99 < figures["inspect_flows_evicted"] <= gone, figures
-    assert figures["inspect_without_flow"] == 0
+    gone = metrics["inspect_flows_made"] - metrics["inspect_flows"]
+    assert gone * 0.99 < metrics["inspect_flows_evicted"] <= gone, metrics
+    assert metrics["inspect_without_flow"] == 0
     assert exchanges > 20, "the conversations went on during it"
     assert wait_until(lambda: len(wire.alerts(12)) >= CONVERSATIONS, 5), "each is still the flow that it was"
     assert len({alert["src_port"] for alert in wire.alerts(12)}) == CONVERSATIONS

@@ -115,7 +115,7 @@ def test_datagrams_in_fragments_are_inspected_whole(inline, family):
     evil, harmless = (bytes(1410) + part + bytes(2500) for part in (content, content.upper()))
     inline.write_rules(f'drop udp any any -> any 7000 (msg:"TEST fragments"; content:"{content.decode()}"; sid:5; rev:1;)\n')
     inline.gateway.control("reload")
-    before = inline.figures()["inspect_fragments_datagrams"]
+    before = inline.metrics()["inspect_fragments_datagrams"]
     receiver = inline.server.inside(socket.socket, kind, socket.SOCK_DGRAM)
     sender = inline.client.inside(socket.socket, kind, socket.SOCK_DGRAM)
     with receiver, sender:
@@ -128,8 +128,8 @@ def test_datagrams_in_fragments_are_inspected_whole(inline, family):
         receiver.settimeout(0.5)
         with pytest.raises(TimeoutError):
             receiver.recv(5000)
-    assert inline.figures()["inspect_fragments_datagrams"] == before + 6
-    assert inline.figures()["inspect_fragments_refused"] == 0
+    assert inline.metrics()["inspect_fragments_datagrams"] == before + 6
+    assert inline.metrics()["inspect_fragments_refused"] == 0
     assert wait_until(lambda: len([alert for alert in inline.alerts(5) if same(alert["dest_ip"], server)]) == 3, 3)
     assert all(alert["alert"]["action"] == "blocked" and alert["dest_port"] == 7000 for alert in inline.alerts(5))
     assert " 0% packet loss" in inline.client.run(f"ping -n -i 0.05 -c 5 -W 1 -s 4000 {server}")
@@ -137,11 +137,11 @@ def test_datagrams_in_fragments_are_inspected_whole(inline, family):
     inline.gateway.control("reload")
 
 
-def test_figures_are_in_stats_and_metrics(inline):
+def test_metrics_are_in_stats_and_metrics(inline):
     browse(inline.client, inline.servers[0], ATTACK, timeout=0.5)
-    figures = inline.figures()
+    metrics = inline.metrics()
     for name in ("inspect_frames", "inspect_candidates", "inspect_alerts", "inspect_flows_made", "inspect_flows"):
-        assert figures[name] > 0, name
+        assert metrics[name] > 0, name
     text = inline.gateway.control("stats")
     assert re.search(r"inspect_alerts +[1-9]", text) and re.search(r"inspect_dropped +[1-9]", text), text
     metrics = inline.gateway.get("/metrics")
@@ -162,7 +162,7 @@ def test_a_reload_brings_a_rule_into_force_in_flows_that_are_there(inline):
         return answer
 
     assert "13 rules inspect" in inline.client.inside(go_on)
-    assert inline.figures()["inspect_rules"] == 13
+    assert inline.metrics()["inspect_rules"] == 13
     assert "/new?2" not in inline.web.requests()
     assert browse(inline.client, inline.servers[0]) == (200, b"hello\n")
 
@@ -206,7 +206,7 @@ def test_strict_refuses_a_reload_with_a_rule_that_does_not_load(inline):
     inline.write_rules(BROKEN_RULE)
     answer = inline.gateway.control("reload", check=False)
     assert re.search(rf"{path}:[0-9]+: \[inspect\] strict: 1 rule of 13 does not load: {inline.rules}:4: ", answer), answer
-    assert inline.figures()["inspect_rules"] == 12
+    assert inline.metrics()["inspect_rules"] == 12
     assert browse(inline.client, inline.servers[0], ATTACK, timeout=0.5) is TimeoutError, "the old rules"
     inline.write_rules()
     path.write_text(config_before, encoding="utf-8")

@@ -18,8 +18,8 @@ EXPENSIVE = "".join(
 EXPENSIVE_PAYLOAD = b"".join(b"expensive-%03d" % i for i in range(100)) + b"a" * 40
 
 
-def all_lines_are_counted(figures):
-    return figures["inspect_alerts"] == figures["inspect_alerts_written"] + figures["inspect_alerts_suppressed"]
+def all_lines_are_counted(metrics):
+    return metrics["inspect_alerts"] == metrics["inspect_alerts_written"] + metrics["inspect_alerts_suppressed"]
 
 
 @pytest.mark.parametrize("policy", ["drop", "pass"])
@@ -47,20 +47,20 @@ def test_what_an_attack_on_the_engine_leaves_is_counted(tmp_path, policy):
         wire.client.inside(flood, EXPENSIVE_PAYLOAD)
         assert wait_until(is_idle, 10)
         if policy == "drop":  # all that is left could have dropped it; of the next flood rules that alert may be, which goes on
-            assert wait_until(lambda: wire.gateway.drops()["inspect_overload"] == wire.figures()["inspect_overloaded_frames"], 3)
+            assert wait_until(lambda: wire.gateway.drops()["inspect_overload"] == wire.metrics()["inspect_overloaded_frames"], 3)
         wire.client.inside(flood, b"flooding")
         assert wait_until(is_idle, 10)
         assert browse(wire.client, server) == (200, b"hello\n")
-        stats, figures, drops = wire.gateway.stats(), wire.figures(), wire.gateway.drops()
-        assert figures["inspect_overloaded_frames"] > 100 and figures["inspect_left"] > 100, figures
+        stats, metrics, drops = wire.gateway.stats(), wire.metrics(), wire.gateway.drops()
+        assert metrics["inspect_overloaded_frames"] > 100 and metrics["inspect_left"] > 100, metrics
         if policy == "drop":
-            assert 100 < drops["inspect_overload"] <= figures["inspect_overloaded_frames"]
+            assert 100 < drops["inspect_overload"] <= metrics["inspect_overloaded_frames"]
             assert {event["drop"]["reason"] for event in wire.events("drop")} == {"inspection budget"}
         else:
             assert "inspect_overload" not in drops and not wire.events("drop")
         # The lines are some milliseconds behind.
-        assert wait_until(lambda: all_lines_are_counted(wire.figures()), 10), wire.figures()
-        assert wire.figures()["inspect_alerts_suppressed"] > 100
+        assert wait_until(lambda: all_lines_are_counted(wire.metrics()), 10), wire.metrics()
+        assert wire.metrics()["inspect_alerts_suppressed"] > 100
         assert wait_until(lambda: any(event["stats"]["detect"]["alerts_suppressed"] > 100 for event in wire.events("stats")), 5)
         said = wire.gateway.log()
         assert "lines suppressed since this was last said" in said
@@ -78,8 +78,8 @@ def test_a_lossy_link_that_reorders_frames_is_no_attack(tmp_path):
     with Wire(tmp_path, lossy=True) as wire:
         for number in range(3):
             assert browse(wire.client, wire.servers[0], f"/big?{number}", timeout=20) == (200, BIG), number
-        figures = wire.figures()
-        assert figures["inspect_stream_conflicts"] == 0 and figures["inspect_stream_gaps"] == 0, figures
+        metrics = wire.metrics()
+        assert metrics["inspect_stream_conflicts"] == 0 and metrics["inspect_stream_gaps"] == 0, metrics
         assert "inspect_conflict" not in drops_of_streams(wire)
         assert wire.gateway.stats()["conserved"]
 
@@ -115,7 +115,7 @@ def test_an_attack_behind_a_decoy_does_not_get_through(tmp_path, policy):
         assert browse(wire.client, server, "/before") == (200, b"hello\n")
         answer = wire.client.inside(attack_behind_a_decoy, server)
         assert browse(wire.client, server, "/after") == (200, b"hello\n")
-        assert wire.figures()["inspect_stream_conflicts"] > 0
+        assert wire.metrics()["inspect_stream_conflicts"] > 0
         if policy == "pass":
             assert answer.startswith(b"HTTP/1.1 200"), "the attack is one"
             assert ATTACK in wire.web.requests() and not drops_of_streams(wire)
@@ -151,7 +151,7 @@ def test_an_attack_behind_a_limit_of_http_does_not_get_through(tmp_path, policy)
         answers = wire.client.inside(attacks_behind_a_limit, server)
         assert browse(wire.client, server, "/after") == (200, b"hello\n")
         reached = [path for path in wire.web.requests() if path.startswith(ATTACK)]
-        assert wire.figures()["inspect_http_limited"] == 3
+        assert wire.metrics()["inspect_http_limited"] == 3
         assert wait_until(lambda: "beyond a limit since this was last said" in wire.gateway.log(), 3)
         assert re.search(r"\(on_http_limit\): header_limit", wire.gateway.log()), wire.gateway.log()
         if policy == "pass":
@@ -187,20 +187,20 @@ def test_dropped_conversations_leave_their_streams_to_others(tmp_path):
         wire.client.inside(attack_and_close, server, 20)
         assert browse(wire.client, server, ATTACK, timeout=1) is TimeoutError
         assert ATTACK not in wire.web.requests()
-        assert wire.figures()["inspect_streams_refused"] == 0 and "[inspect] streams are in use" not in wire.gateway.log()
+        assert wire.metrics()["inspect_streams_refused"] == 0 and "[inspect] streams are in use" not in wire.gateway.log()
 
 
-@pytest.mark.parametrize("setting, said, figure", [
+@pytest.mark.parametrize("setting, said, metric", [
     ("streams = 16", "because all [inspect] streams are in use", "inspect_streams_refused"),
     ("http = 16", "room for HTTP has run out", "inspect_http_evicted"),
 ])
-def test_the_log_says_when_room_has_run_out(tmp_path, setting, said, figure):
+def test_the_log_says_when_room_has_run_out(tmp_path, setting, said, metric):
     with Wire(tmp_path, inspect=[setting]) as wire:
         server = wire.servers[0]
         wire.client.inside(hold_open, server, 8)
-        assert wire.figures()[figure] == 0 and said not in wire.gateway.log()
+        assert wire.metrics()[metric] == 0 and said not in wire.gateway.log()
         wire.client.inside(hold_open, server, 40)
         assert wait_until(lambda: said in wire.gateway.log(), 3)
-        figures = wire.figures()
-        assert figures[figure] > 0
-        assert figures["inspect_http_limited"] == figures["inspect_http_evicted"]
+        metrics = wire.metrics()
+        assert metrics[metric] > 0
+        assert metrics["inspect_http_limited"] == metrics["inspect_http_evicted"]

@@ -65,9 +65,9 @@ def test_bulk_transfers_outlive_a_gateway_that_is_killed_and_started_again(tmp_p
             assert all_go_on(16, 10)
             for lines in ((), ("midstream = true",)):
                 start_again(network, *lines)
-                assert all_go_on(4, 15), (lines, network.gateway.drops(), network.figures())
+                assert all_go_on(4, 15), (lines, network.gateway.drops(), network.metrics())
                 assert "inspect_outside" not in network.gateway.drops(), lines
-                assert lines or network.figures()["inspect_without_session"] > 0
+                assert lines or network.metrics()["inspect_without_session"] > 0
         finally:
             for transfer in transfers:
                 transfer.close()

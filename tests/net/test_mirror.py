@@ -34,8 +34,8 @@ class Mirrored(Topology):
         return self.gateway.reload(self.gateway.text().split("\n[mirror]\n")[0] + session(*lines, rules=rules))
 
     def mirrored(self):
-        """Figures of the element, without "mirror_" and "_frames"."""
-        return {name: self.figure(f"mirror_{name}_frames") for name in ("copied", "cut", "skipped", "lost")}
+        """Metrics of the element, without "mirror_" and "_frames"."""
+        return {name: self.metric(f"mirror_{name}_frames") for name in ("copied", "cut", "skipped", "lost")}
 
     def misses(self):
         return sum(lane["misses"] for lane in self.gateway.stats()["lanes"])

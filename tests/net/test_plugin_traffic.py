@@ -63,8 +63,8 @@ def test_what_matches_is_dropped_and_counted_like_any_other(network, sink, addre
     before = network.gateway.drops().get("udp_prefix_matched", 0)
     assert arrives(network, sink, address, b"\x17\0\x03\x2aattack", b"\x23\0\x03\x2a a question") == [b"\x23\0\x03\x2a a question"]
     assert wait_until(lambda: network.gateway.drops().get("udp_prefix_matched", 0) == before + 1)
-    figures = network.figures()
-    assert figures["udp_prefix_matches"] == before + 1 and figures["udp_prefix_looked_at"] > before + 1
+    metrics = network.metrics()
+    assert metrics["udp_prefix_matches"] == before + 1 and metrics["udp_prefix_looked_at"] > before + 1
     said = network.gateway.control("stats")
     assert "udp_prefix_matched" in said and "udp_prefix" in network.router.run([SLUICE, "top", "--once"])
     metrics = network.gateway.get("/metrics")

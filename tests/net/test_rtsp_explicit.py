@@ -86,22 +86,22 @@ def checksums_are_right(capture):
 
 
 def test_ffmpeg_plays(network):
-    before = network.figures()
+    before = network.metrics()
     outside, inside, output = play(network, ffmpeg(ROUTER_LAN4, 6))
     assert output == "", "ffmpeg has nothing to complain about"
     check_secret_and_whole(outside, inside)
     assert checksums_are_right(outside) > 0
-    after = network.figures()
+    after = network.metrics()
     assert after["rtsp_opened"] == before["rtsp_opened"] + 2 and after["rtsp_closed_teardown"] == before["rtsp_closed_teardown"] + 2
     assert after["srtp_clear_rtcp_passed"] > before["srtp_clear_rtcp_passed"]
     assert after["srtp_streams"] == 0
 
 
 def test_rtspsrc_plays(network):
-    before = network.figures()
+    before = network.metrics()
     outside, inside, _ = play(network, rtspsrc(ROUTER_LAN4), seconds=6)
     check_secret_and_whole(outside, inside)
-    assert network.figure("srtp_unprotected_rtcp") > before["srtp_unprotected_rtcp"], "its RTCP is SRTCP"
+    assert network.metric("srtp_unprotected_rtcp") > before["srtp_unprotected_rtcp"], "its RTCP is SRTCP"
 
 
 def test_two_clients_at_once(network):
@@ -130,14 +130,14 @@ def test_ipv6(network):
 def test_a_neighbour_that_is_forgotten_is_found_again(network):
     """Then the kernel gets packets from its own address, and must forward them."""
     client = network.client.spawn(ffmpeg(ROUTER_LAN4, 60))
-    assert wait_until(lambda: network.figure("rtsp_media") == 2, 20)
+    assert wait_until(lambda: network.metric("rtsp_media") == 2, 20)
     time.sleep(2)
     network.router.ip(f"neigh del {CLIENT4} dev sl-lan")
     with Capture(network.client, "eth0") as outside:
         time.sleep(3)
     stop(client)
     assert len(outside.media(ROUTER_LAN4)[0]) > 100
-    assert wait_until(lambda: network.figure("rtsp_media") == 0, 10)
+    assert wait_until(lambda: network.metric("rtsp_media") == 0, 10)
 
 
 def test_a_server_is_not_opened_past_the_proxy(network):
@@ -165,13 +165,13 @@ def test_a_server_is_not_opened_past_the_proxy(network):
 
 def test_strays_are_the_hosts(network):
     """UDP at a media port that no stream has goes to the kernel, which refuses it, and is counted."""
-    before = network.figure("srtp_media_to_host")
+    before = network.metric("srtp_media_to_host")
     code = (f"import socket; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.connect(('{ROUTER_LAN4}', {LAST})); s.settimeout(5)\n"
             "s.send(b'stray')\n"
             "try: s.recv(1)\n"
             "except ConnectionRefusedError: print('refused')")
     assert "refused" in network.client.run(["python3", "-c", code])
-    assert network.figure("srtp_media_to_host") == before + 1
+    assert network.metric("srtp_media_to_host") == before + 1
 
 
 def test_ports_run_out_and_come_back(tmp_path):
@@ -180,12 +180,12 @@ def test_ports_run_out_and_come_back(tmp_path):
         network.start()
         network.serve()
         first = network.client.spawn(ffmpeg(ROUTER_LAN4, 60))
-        assert wait_until(lambda: network.figure("rtsp_media") == 2, 20)
+        assert wait_until(lambda: network.metric("rtsp_media") == 2, 20)
         assert "503" in network.client.run(["timeout", "20", *ffmpeg(ROUTER_LAN4, 3)], check=False)
-        assert network.figure("rtsp_refused_no_media_ports") >= 1
+        assert network.metric("rtsp_refused_no_media_ports") >= 1
         assert "media_ports are in use" in network.gateway.log()
         stop(first)
-        assert wait_until(lambda: network.figure("rtsp_media") == 0, 10)
+        assert wait_until(lambda: network.metric("rtsp_media") == 0, 10)
         assert network.client.run(["timeout", "40", *ffmpeg(ROUTER_LAN4, 3)]) == ""
 
 
@@ -206,7 +206,7 @@ def test_servers_by_path(tmp_path):
         where = f"rtsp://{ROUTER_LAN4}:{PORT}/nowhere"
         assert "404" in network.client.run(["timeout", "20", "ffmpeg", "-nostdin", "-loglevel", "error", "-i", where, "-f", "null", "-"],
                                            check=False)
-        assert network.figure("rtsp_no_server") == 1
+        assert network.metric("rtsp_no_server") == 1
         # The log has the URI, and no password of it.
         ask = f"OPTIONS rtsp://watcher:hush@{ROUTER_LAN4}/locked RTSP/1.0\\r\\nCSeq: 1\\r\\n\\r\\n"
         network.client.run(["bash", "-c", f"exec 3<>/dev/tcp/{ROUTER_LAN4}/{PORT}; printf '{ask}' >&3; timeout 5 cat <&3"])

@@ -38,8 +38,8 @@ def single_octets(connection, octets):
 
 def over(network, before):
     """The two media of a session, and all that they had, are gone."""
-    assert wait_until(lambda: network.figure("rtsp_closed_teardown") == before["rtsp_closed_teardown"] + 2), network.figures()
-    after = network.figures()
+    assert wait_until(lambda: network.metric("rtsp_closed_teardown") == before["rtsp_closed_teardown"] + 2), network.metrics()
+    after = network.metrics()
     assert after["rtsp_opened"] == before["rtsp_opened"] + 2
     assert after["srtp_streams"] == 0 and after["rtsp_media"] == 0
     return after
@@ -51,7 +51,7 @@ def test_two_tracks_under_one_session(network, server, write):
     """Aggregate control, in whole requests and octet by octet; TEARDOWN ends both tracks, and nothing more comes."""
     stop(network.film)
     network.serve(server)
-    before = network.figures()
+    before = network.metrics()
     with Player(network, server, 40000, write) as player:
         player.play()
         kinds = [{packet[1] & 0x7f for packet in player.packets(track, EACH)} for track in (0, 1)]
@@ -59,14 +59,14 @@ def test_two_tracks_under_one_session(network, server, write):
         assert player.ask(player.request("TEARDOWN", player.base))[0].status == 200
         over(network, before)
         assert player.silent(1)
-    assert wait_until(lambda: network.figure("rtsp_connections") == 0)
+    assert wait_until(lambda: network.metric("rtsp_connections") == 0)
 
 
 def test_many_requests_at_once(network):
     """Answers come in the order of the requests, the proxy's own among them."""
     stop(network.film)
     network.serve()
-    before = network.figures()
+    before = network.metrics()
     with Player(network, SERVER4, 40000) as player:
         asked = [player.request("OPTIONS") for _ in range(5)]
         asked += [player.request("RECORD"), player.request("DESCRIBE", Accept="application/sdp"), player.request("OPTIONS")]
@@ -79,7 +79,7 @@ def test_many_requests_at_once(network):
                              player.request("TEARDOWN", player.base), player.request("OPTIONS"))
         assert [answer.status for answer in answers] == [200, 200, 200, 454], "at the last one there is no session any more"
         over(network, before)
-    assert wait_until(lambda: network.figure("rtsp_refused_method") == before["rtsp_refused_method"] + 1), network.figures()
+    assert wait_until(lambda: network.metric("rtsp_refused_method") == before["rtsp_refused_method"] + 1), network.metrics()
 
 
 def test_a_key_serves_one_setup(network):
@@ -90,7 +90,7 @@ def test_a_key_serves_one_setup(network):
         answer, = player.ask(player.request("SETUP", player.controls[0], Transport=f"RTP/SAVP;unicast;client_port={port}-{port + 1}"))
         assert answer.status == 455
         first = player.keys
-    assert wait_until(lambda: network.figure("rtsp_media") == 0)
+    assert wait_until(lambda: network.metric("rtsp_media") == 0)
     with Player(network, SERVER4, 40000) as player:
         player.play()
         assert set(player.keys.values()).isdisjoint(first.values())
@@ -107,8 +107,8 @@ def test_lossy_links_that_reorder(tmp_path):
         sent, received = (sum(column) for column in zip(*counts.values()))
         assert len(counts) == 2 and sent > 500, counts
         assert 0.85 * sent < received < sent, counts
-        figures, drops = network.figures(), network.gateway.drops()
-        assert received <= figures["srtp_protected_rtp"] <= sent
+        metrics, drops = network.metrics(), network.gateway.drops()
+        assert received <= metrics["srtp_protected_rtp"] <= sent
         assert drops.get("srtp_replayed", 0) > 0, "frames that a cable repeated were sealed once"
         assert not {"srtp_auth_failed", "srtp_malformed", "srtp_bad_checksum"} & {reason for reason, count in drops.items() if count}
         assert in_clear(outside, inside)[0] == 0
@@ -116,7 +116,7 @@ def test_lossy_links_that_reorder(tmp_path):
         steps = [struct.unpack("!h", struct.pack("!H", (int.from_bytes(b) - int.from_bytes(a)) & 0xffff))[0]
                  for a, b in zip(sequences, sequences[1:])]
         assert any(step < 0 for step in steps) and any(step > 1 for step in steps), "reordered, and with gaps"
-        assert figures["rtsp_opened"] == 2 and figures["srtp_streams"] == 0
+        assert metrics["rtsp_opened"] == 2 and metrics["srtp_streams"] == 0
         assert network.gateway.stats()["conserved"]
 
 
@@ -134,7 +134,7 @@ def test_a_link_that_comes_back(network):
         assert missed > EACH, "the server went on"
         assert len(player.packets(0, 2 * EACH)) == 2 * EACH
         assert len(player.packets(1, EACH)) == EACH
-        assert network.figure("rtsp_media") == 2
+        assert network.metric("rtsp_media") == 2
 
 
 def test_what_a_client_writes_is_what_was_sent(network, tmp_path):

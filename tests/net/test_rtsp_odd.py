@@ -61,7 +61,7 @@ class Played:
                 self.outputs = {one: run.result() for one, run in runs.items()}
             self.answers = {name: self.ask(f"DESCRIBE rtsp://{SERVER4}:{PORT}/{name} RTSP/1.0\r\nCSeq: 1\r\n\r\n".encode())
                             for name in REFUSED}
-            self.figures, self.log = network.figures(), network.gateway.log()
+            self.metrics, self.log = network.metrics(), network.gateway.log()
             self.in_clear = outside.has(SOUND)
 
     def ask(self, octets):
@@ -93,13 +93,13 @@ def test_it_plays(played, name, player):
 
 def test_nothing_is_in_clear(played):
     assert not played.in_clear
-    assert played.figures["srtp_protected_rtp"] >= len(TRIALS) * PACKETS
+    assert played.metrics["srtp_protected_rtp"] >= len(TRIALS) * PACKETS
 
 
 def test_what_is_left_out_is_counted_and_said(played):
     for what in ("medium", "description_line", "header_line"):
         trials = sum(CASES[name].left_out == what for name, _ in TRIALS)
-        assert played.figures[f"rtsp_left_out_{what}"] >= trials, what
+        assert played.metrics[f"rtsp_left_out_{what}"] >= trials, what
         assert f"the proxy leaves out {what} line " in played.log
     assert "'application/TP-LINK' is no kind of medium" in played.log
 

@@ -36,11 +36,11 @@ def network(tmp_path_factory):
 
 
 def test_ffmpeg_plays_through(network):
-    before = network.figures()
+    before = network.metrics()
     outside, inside, output = play(network, ffmpeg(SERVER4, 6))
     assert output == "", "ffmpeg has nothing to complain about"
     check_secret_and_whole(outside, inside)
-    after = network.figures()
+    after = network.metrics()
     assert after["rtsp_opened"] == before["rtsp_opened"] + 2
     assert after["rtsp_closed_teardown"] == before["rtsp_closed_teardown"] + 2
     assert after["srtp_streams"] == 0 and after["rtsp_media"] == 0
@@ -52,10 +52,10 @@ def test_ffmpeg_plays_through(network):
 
 
 def test_rtspsrc_plays_through(network):
-    before = network.figures()
+    before = network.metrics()
     outside, inside, output = play(network, rtspsrc(SERVER4))
     check_secret_and_whole(outside, inside)
-    after = network.figures()
+    after = network.metrics()
     assert after["srtp_unprotected_rtcp"] > before["srtp_unprotected_rtcp"], "its RTCP is SRTCP"
     assert after["rtsp_closed_teardown"] == before["rtsp_closed_teardown"] + 2, output
 
@@ -86,24 +86,24 @@ def test_interleaving_is_refused(network):
     command = ["timeout", "20", "ffmpeg", "-nostdin", "-loglevel", "error", "-rtsp_transport", "tcp", "-i", FILM.format(SERVER4),
                "-f", "null", "-"]
     assert "461" in network.client.run(command, check=False)
-    assert network.figure("rtsp_refused_interleaved") >= 1
+    assert network.metric("rtsp_refused_interleaved") >= 1
 
 
 def lost(network):
     """Without a TEARDOWN; the kernel makes a reset of what the client has not read."""
-    figures = network.figures()
-    return figures["rtsp_closed_client_closed"] + figures["rtsp_closed_client_gone"]
+    metrics = network.metrics()
+    return metrics["rtsp_closed_client_closed"] + metrics["rtsp_closed_client_gone"]
 
 
 def test_a_client_that_is_killed_leaves_nothing(network):
     before = lost(network)
     with Capture(network.client, "eth0") as outside:
         client = network.client.spawn(ffmpeg(SERVER4, 60))
-        assert wait_until(lambda: network.figure("srtp_protected_rtp") > 0 and network.figure("rtsp_media") == 2, 20)
+        assert wait_until(lambda: network.metric("srtp_protected_rtp") > 0 and network.metric("rtsp_media") == 2, 20)
         time.sleep(1)
         stop(client)
-        assert wait_until(lambda: lost(network) == before + 2, 10), network.figures()
-        assert network.figure("srtp_streams") == 0
+        assert wait_until(lambda: lost(network) == before + 2, 10), network.metrics()
+        assert network.metric("srtp_streams") == 0
         time.sleep(1)
     keys = offered_keys(outside.tcp_text())
     sealed, _ = outside.media(SERVER4)
@@ -114,14 +114,14 @@ def test_a_client_that_is_killed_leaves_nothing(network):
 
 def test_a_server_that_restarts(network):
     client = network.client.spawn(ffmpeg(SERVER4, 60))
-    assert wait_until(lambda: network.figure("rtsp_media") == 2, 20)
-    before = network.figure("rtsp_closed_server_gone")
+    assert wait_until(lambda: network.metric("rtsp_media") == 2, 20)
+    before = network.metric("rtsp_closed_server_gone")
     stop(network.film)
-    assert wait_until(lambda: network.figure("rtsp_closed_server_gone") == before + 2, 10), network.figures()
+    assert wait_until(lambda: network.metric("rtsp_closed_server_gone") == before + 2, 10), network.metrics()
     stop(client)
-    unreachable = network.figure("rtsp_server_unreachable")
+    unreachable = network.metric("rtsp_server_unreachable")
     network.client.run(["timeout", "20", *ffmpeg(SERVER4, 1)], check=False)
-    assert network.figure("rtsp_server_unreachable") == unreachable + 1
+    assert network.metric("rtsp_server_unreachable") == unreachable + 1
     network.serve()
     outside, inside, _ = play(network, ffmpeg(SERVER4, 3))
     check_secret_and_whole(outside, inside, least=30)
@@ -130,7 +130,7 @@ def test_a_server_that_restarts(network):
 def test_no_key_is_told(network):
     with Capture(network.client, "eth0") as outside:
         client = network.client.spawn(ffmpeg(SERVER4, 60))
-        assert wait_until(lambda: network.figure("rtsp_media") == 2, 20)
+        assert wait_until(lambda: network.metric("rtsp_media") == 2, 20)
         listed = network.gateway.get("/api/v1/srtp")
         told = [listed, network.gateway.log(), network.gateway.get("/api/v1/config"), network.gateway.get("/api/v1/stats"),
                 network.gateway.get("/metrics"), network.gateway.control("srtp", "list")]
@@ -187,11 +187,11 @@ def test_forged_media_of_the_clients_side_take_no_stream(network):
 def test_ipv6(network):
     stop(network.film)
     network.serve(SERVER6)
-    before = network.figure("rtsp_closed_teardown")
+    before = network.metric("rtsp_closed_teardown")
     with Capture(network.client, "eth0") as outside:
         output = network.client.run(["timeout", "40", *ffmpeg(f"[{SERVER6}]", 3)])
         assert output == ""
-    assert wait_until(lambda: network.figure("rtsp_closed_teardown") == before + 2, 10), network.figures()
+    assert wait_until(lambda: network.metric("rtsp_closed_teardown") == before + 2, 10), network.metrics()
     assert any(source == (SERVER6) for (source, _), _, _ in outside.udp())
     stop(network.film)
     network.serve()
@@ -205,11 +205,11 @@ def test_a_client_that_vanishes_times_out(tmp_path):
         with Player(network, SERVER4, 40000) as player:
             player.play()
             network.client.ip("link set eth0 down")
-        assert wait_until(lambda: network.figure("rtsp_media") == 0, 100), network.figures()
-        figures = network.figures()
-        assert figures["rtsp_closed_timeout"] + figures["rtsp_closed_client_gone"] == 2
-        assert figures["srtp_streams"] == 0
-        assert wait_until(lambda: network.figure("srtp_ended_streams") == 0, 45), "the server has stopped"
+        assert wait_until(lambda: network.metric("rtsp_media") == 0, 100), network.metrics()
+        metrics = network.metrics()
+        assert metrics["rtsp_closed_timeout"] + metrics["rtsp_closed_client_gone"] == 2
+        assert metrics["srtp_streams"] == 0
+        assert wait_until(lambda: network.metric("srtp_ended_streams") == 0, 45), "the server has stopped"
         network.client.ip("link set eth0 up")
         network.client.ip("route replace default via 10.1.0.1")
         with Player(network, SERVER4, 40000) as player:
@@ -219,7 +219,7 @@ def test_a_client_that_vanishes_times_out(tmp_path):
                 answer, = second.ask(second.request("SETUP", second.controls[0], Transport="RTP/SAVP;unicast;client_port=41000-41001"))
                 assert answer.status == 453
             assert player.ask(player.request("TEARDOWN", player.base))[0].status == 200
-        assert network.figure("rtsp_opened") == 4
+        assert network.metric("rtsp_opened") == 4
 
 
 class OnePair:
@@ -286,7 +286,7 @@ def test_a_client_that_vanished_comes_back_at_its_ports(tmp_path, host_is_back):
                 time.sleep(5)
                 assert set_up_at(other, 42000).status == 503, "the first one is there"
             assert first.ask(first.request("OPTIONS"))[0].status == 200
-            assert network.figure("rtsp_refused_ports_in_use") == 2 and network.figure("rtsp_media") == 1
+            assert network.metric("rtsp_refused_ports_in_use") == 2 and network.metric("rtsp_media") == 1
             vanish(first, host_is_back)
             begin = time.monotonic()
             with Player(network, SERVER4, 44000) as again:
@@ -294,9 +294,9 @@ def test_a_client_that_vanished_comes_back_at_its_ports(tmp_path, host_is_back):
                 while set_up_at(again, 42000).status == 503 and tries < 20:
                     time.sleep(0.5)
                     tries += 1
-                assert time.monotonic() - begin < 8, network.figures()
-                assert wait_until(lambda: network.figure("rtsp_media") == 1, 5), network.figures()
-                assert network.figure("rtsp_closed_client_gone") == 1
+                assert time.monotonic() - begin < 8, network.metrics()
+                assert wait_until(lambda: network.metric("rtsp_media") == 1, 5), network.metrics()
+                assert network.metric("rtsp_closed_client_gone") == 1
                 assert wait_until(lambda: len(server.torn_down) >= 3, 5), "those that were refused, and the one that has vanished"
 
 
@@ -316,10 +316,10 @@ def test_a_server_that_does_not_answer_keeps_no_rate(tmp_path):
                     answer, = player.ask(player.request("SETUP", player.url + "/t1",
                                                         Transport=f"RTP/SAVP;unicast;client_port={first_port}-{first_port + 1}"))
                     assert answer.status == 504
-        figures = network.figures()
-        assert figures["rtsp_refused_unanswered"] == figures["rtsp_closed_unanswered"] == 2, figures
-        assert figures["rtsp_refused_not_admitted"] == figures["rtsp_media"] == 0
-        assert wait_until(lambda: network.figure("rtsp_connections") == 0, 10), network.figures()
+        metrics = network.metrics()
+        assert metrics["rtsp_refused_unanswered"] == metrics["rtsp_closed_unanswered"] == 2, metrics
+        assert metrics["rtsp_refused_not_admitted"] == metrics["rtsp_media"] == 0
+        assert wait_until(lambda: network.metric("rtsp_connections") == 0, 10), network.metrics()
 
 
 def test_admission_and_policies(tmp_path):
@@ -327,8 +327,8 @@ def test_admission_and_policies(tmp_path):
         network.start()
         network.serve()
         assert "453" in network.client.run(["timeout", "20", *ffmpeg(SERVER4, 3)], check=False)
-        figures = network.figures()
-        assert figures["rtsp_refused_not_admitted"] >= 1 and figures["rtsp_opened"] == 0
+        metrics = network.metrics()
+        assert metrics["rtsp_refused_not_admitted"] >= 1 and metrics["rtsp_opened"] == 0
 
 
 def test_nothing_is_left_behind(tmp_path):
@@ -337,7 +337,7 @@ def test_nothing_is_left_behind(tmp_path):
         network.serve()
         assert "lookup 1554" in network.router.ip("rule") and "lookup 1554" in network.router.ip("-6 rule")
         network.client.spawn(ffmpeg(SERVER4, 60))
-        assert wait_until(lambda: network.figure("rtsp_media") == 2, 20)
+        assert wait_until(lambda: network.metric("rtsp_media") == 2, 20)
         with Capture(network.server, "eth0") as inside:
             said = network.gateway.interrupt()
         network.gateway = None
@@ -367,4 +367,4 @@ def test_clear_clients_are_refused_by_policy(tmp_path):
         network.serve()
         network.client.run(["timeout", "40", *ffmpeg(SERVER4, 3)])
         assert network.gateway.drops().get("srtp_clear_rtcp", 0) > 0
-        assert network.figure("srtp_clear_rtcp_passed") == 0
+        assert network.metric("srtp_clear_rtcp_passed") == 0

@@ -78,7 +78,7 @@ def test_rules_that_are_taken_away_come_back(tmp_path):
         assert not clear
         assert wait_until(lambda: "lookup 1554" in network.router.ip("rule") and "lookup 1554" in network.router.ip("-6 rule"), 5)
         assert "local default dev lo" in network.router.ip("route show table 1554")
-        assert network.figure("rtsp_rules_restored") >= 2 * 2 * 2
+        assert network.metric("rtsp_rules_restored") >= 2 * 2 * 2
         assert "were gone and are there again" in network.gateway.log()
         assert "were gone a moment ago" in why(network)
         check_secret_and_whole(*play(network, ffmpeg(SERVER4, 3))[:2], least=30)

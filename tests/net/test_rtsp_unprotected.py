@@ -20,7 +20,7 @@ DROPPED = "srtp_unprotected"
 def playing(network):
     """A film that does not end by itself."""
     client = network.client.spawn(ffmpeg(SERVER4, 300))
-    assert wait_until(lambda: network.figure("rtsp_media") == 2 and network.figure("srtp_protected_rtp") > 20, 20), network.figures()
+    assert wait_until(lambda: network.metric("rtsp_media") == 2 and network.metric("srtp_protected_rtp") > 20, 20), network.metrics()
     return client
 
 
@@ -55,8 +55,8 @@ def test_a_server_whose_link_was_gone(tmp_path):
         network.serve()
         playing(network)
         network.router.ip("link set wan0 down")
-        assert wait_until(lambda: network.figure("rtsp_media") == 0, 100), network.figures()
-        assert wait_until(lambda: network.figure("srtp_ended_streams") == 0, 45), network.figures()
+        assert wait_until(lambda: network.metric("rtsp_media") == 0, 100), network.metrics()
+        assert wait_until(lambda: network.metric("srtp_ended_streams") == 0, 45), network.metrics()
         network.router.ip("link set wan0 up")
         assert wait_until(network.forwards)
         hidden, of, dropped = seen(network, 3)

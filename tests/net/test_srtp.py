@@ -45,7 +45,7 @@ def payload(sequence):
 
 @pytest.mark.parametrize("client, server", FAMILIES)
 def test_clear_out_and_srtp_in(network, client, server):
-    before = network.figure("srtp_protected_rtp")
+    before = network.metric("srtp_protected_rtp")
     receiver = Peer(OUT, inbound=True)
     with network.client.udp(client, RTP) as sender, network.server.udp(server, RTP) as listener:
         for sequence in range(65400, 65400 + PACKETS):  # over the end of the sequence numbers
@@ -57,7 +57,7 @@ def test_clear_out_and_srtp_in(network, client, server):
         report = receiver_report()
         sender.sendto(report, (server, RTP))
         assert receiver.unprotect_rtcp(listener.recv(2048)) == report
-    assert network.figure("srtp_protected_rtp") == before + PACKETS
+    assert network.metric("srtp_protected_rtp") == before + PACKETS
 
 
 @pytest.mark.parametrize("client, server", FAMILIES)

@@ -38,7 +38,7 @@ def drops(network):
 
 def exchange(network, send, receive, protect, unprotect):
     """Sends PACKETS with the mark, one that a rule drops, and one more. Returns how many alerts and drops there were meanwhile."""
-    before = network.figure("inspect_alerts"), drops(network)
+    before = network.metric("inspect_alerts"), drops(network)
     for number in range(PACKETS):
         packet = rtp(number, MARK + bytes([number]) * (number * 29 % 900))
         send(protect(packet))
@@ -50,7 +50,7 @@ def exchange(network, send, receive, protect, unprotect):
     if got == forbidden:
         got = unprotect(receive())
     assert got == last
-    return lambda: (network.figure("inspect_alerts") - before[0], drops(network) - before[1])
+    return lambda: (network.metric("inspect_alerts") - before[0], drops(network) - before[1])
 
 
 @pytest.mark.parametrize("protects", [True, False], ids=["protected", "unprotected"])

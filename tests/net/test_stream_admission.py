@@ -67,14 +67,14 @@ def test_streams_of_the_api_have_to_fit(network):
                       (protected(7000, "rate = 1", 'deadline = "1us"'), "a deadline of 1us is not above the bound")):
         answer = control(network, "add", text)
         assert f"the stream {CLIENT4}:7000 -> {SERVER4}:7000 is not admitted" in answer and why in answer
-    assert network.figure("streams_refused") == 3 and network.figure("srtp_streams") == 0
+    assert network.metric("streams_refused") == 3 and network.metric("srtp_streams") == 0
     assert "is in force" in control(network, "add", protected(7000, f"rate = {CAPACITY - 1000}"))
-    assert network.figure("streams_rate_bits") == CAPACITY - 1000
+    assert network.metric("streams_rate_bits") == CAPACITY - 1000
     assert "is not admitted" in control(network, "add", protected(7001, "rate = 1001"))
     assert "is in force" in control(network, "add", protected(7001, "rate = 1000"))
     for port in (7000, 7001):
         assert "is gone" in control(network, "remove", stream(port))
-    assert network.figure("streams_rate_bits") == 0 and network.figure("streams_admitted") == 0
+    assert network.metric("streams_rate_bits") == 0 and network.metric("streams_admitted") == 0
 
 
 def test_a_stream_that_is_measured_makes_room_for_another(network):
@@ -83,7 +83,7 @@ def test_a_stream_that_is_measured_makes_room_for_another(network):
     assert "is in force" in control(network, "add", protected(7000, f"rate = {given}", f"burst = {given // 8}", "measured = true",
                                                               'measure_time = "1s"'))
     assert "is not admitted" in control(network, "add", protected(7001, "rate = 2_000_000"))
-    assert wait_until(lambda: network.figure("srtp_measuring_streams") == 1, 5), network.figures()
+    assert wait_until(lambda: network.metric("srtp_measuring_streams") == 1, 5), network.metrics()
 
     def send(port, frames, size=1000):
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as one:
@@ -93,14 +93,14 @@ def test_a_stream_that_is_measured_makes_room_for_another(network):
                 time.sleep(0.02)
 
     network.client.inside(send, 7000, 150)
-    assert wait_until(lambda: network.figure("srtp_measuring_streams") == 0, 5), network.figures()
-    held = network.figure("streams_rate_bits")
+    assert wait_until(lambda: network.metric("srtp_measuring_streams") == 0, 5), network.metrics()
+    held = network.metric("streams_rate_bits")
     row = next(row for row in json.loads(network.gateway.control("srtp", "list", "--json"))["streams"] if ":7000 " in row["stream"])
     assert 50_000 < held < 2_000_000 and (row["rate"], row["measured"]) == (held, "yes")
     assert "is in force" in control(network, "add", protected(7001, "rate = 2_000_000"))
     for port in (7000, 7001):
         assert "is gone" in control(network, "remove", stream(port))
-    assert network.figure("streams_rate_bits") == 0 and network.figure("streams_admitted") == 0
+    assert network.metric("streams_rate_bits") == 0 and network.metric("streams_admitted") == 0
 
 
 def test_a_stream_that_brings_too_much_suffers_alone(network):
@@ -137,29 +137,29 @@ def test_a_stream_that_brings_too_much_suffers_alone(network):
 def test_a_film_that_fits_is_whole_and_a_second_one_is_refused(network):
     """A medium counts with its rate and a quarter, and a twentieth of that each way for RTCP; nothing of it exceeds that."""
     policed = network.gateway.drops().get("srtp_policed", 0)
-    refused = network.figure("rtsp_refused_not_admitted")
+    refused = network.metric("rtsp_refused_not_admitted")
     with Capture(network.client, "eth0") as outside, Capture(network.server, "eth0") as inside:
         client = network.client.spawn(ffmpeg(SERVER4, 6), stdout=subprocess.PIPE, text=True)
-        assert wait_until(lambda: network.figure("rtsp_media") == 2, 20), network.figures()
-        figures = network.figures()
+        assert wait_until(lambda: network.metric("rtsp_media") == 2, 20), network.metrics()
+        metrics = network.metrics()
         second = network.client.run(["timeout", "20", *ffmpeg(SERVER4, 3)], check=False)
-        measured = wait_until(lambda: network.figure("streams_rate_bits") < figures["streams_rate_bits"], 5)
-        held = network.figures()
+        measured = wait_until(lambda: network.metric("streams_rate_bits") < metrics["streams_rate_bits"], 5)
+        held = network.metrics()
         output, _ = client.communicate(timeout=60)
-        assert wait_until(lambda: network.figure("rtsp_connections") == 0, 15), network.figures()
+        assert wait_until(lambda: network.metric("rtsp_connections") == 0, 15), network.metrics()
     video = int(re.search(rb"b=AS:(\d+)", outside.tcp_text())[1]) * 1000
-    assert figures["streams_rate_bits"] == sum(rate + 2 * (rate // 20) for rate in (video * 5 // 4, DEFAULT_RATE * 5 // 4))
-    assert figures["streams_admitted"] == 2 and figures["streams_rate_bits"] <= CAPACITY
+    assert metrics["streams_rate_bits"] == sum(rate + 2 * (rate // 20) for rate in (video * 5 // 4, DEFAULT_RATE * 5 // 4))
+    assert metrics["streams_admitted"] == 2 and metrics["streams_rate_bits"] <= CAPACITY
     # The sound brings less than it was given.
-    assert measured and held["streams_admitted"] == 2, (figures, held)
-    assert figures["streams_rate_bits"] - held["streams_rate_bits"] < DEFAULT_RATE * 5 // 4 * 11 // 10, (figures, held)
+    assert measured and held["streams_admitted"] == 2, (metrics, held)
+    assert metrics["streams_rate_bits"] - held["streams_rate_bits"] < DEFAULT_RATE * 5 // 4 * 11 // 10, (metrics, held)
     said = re.search(r"info +rtsp: \S+ to \S+: the proxy answers 453 not_admitted.*: [\d.]+ \w+/s beside the [\d.]+ \w+/s that are taken exceed the 4 Mbit/s",
                      network.gateway.log())
     assert said, network.gateway.log()
     assert "plays the video of" in network.gateway.log() and "no longer plays the video of" in network.gateway.log()
-    assert "453" in second and network.figure("rtsp_refused_not_admitted") > refused
+    assert "453" in second and network.metric("rtsp_refused_not_admitted") > refused
     assert output == "" and network.gateway.drops().get("srtp_policed", 0) == policed
-    assert network.figure("streams_rate_bits") == 0 and network.figure("streams_admitted") == 0
+    assert network.metric("streams_rate_bits") == 0 and network.metric("streams_admitted") == 0
     assert len(inside.media(SERVER4)[0]) > 500
 
 
@@ -178,7 +178,7 @@ def test_a_medium_of_rtsps_that_brings_too_much_suffers_alone(tmp_path):
         sent, received = by_kind[VIDEO]
         assert sent - after_the_end <= received <= sent and received > 400, (by_kind, drops)
         sent, received = by_kind[AUDIO]
-        assert network.figure("rtsp_max_rate_bits") == 10_000_000 and network.figure("rtsp_rate_bits") == 0
+        assert network.metric("rtsp_max_rate_bits") == 10_000_000 and network.metric("rtsp_rate_bits") == 0
         assert 0 < received < sent / 3 and policed <= sent - received <= policed + after_the_end, (by_kind, drops)
         one_client_may_not_have_all(network)
 
@@ -200,9 +200,9 @@ def one_client_may_not_have_all(network):
 
     first, second, third = (network.client.inside(connect) for _ in range(3))
     assert [is_closed(one) for one in (first, second, third)] == [False, False, True]
-    assert network.figure("rtsp_too_many_of_client") == 1 and "has max_connections_per_client = 2" in network.gateway.log()
+    assert network.metric("rtsp_too_many_of_client") == 1 and "has max_connections_per_client = 2" in network.gateway.log()
     second.close()
-    assert wait_until(lambda: network.figure("rtsp_connections") == 1, 10), network.figures()
+    assert wait_until(lambda: network.metric("rtsp_connections") == 1, 10), network.metrics()
     with network.client.inside(connect) as fourth:
         assert not is_closed(fourth)
     first.close()

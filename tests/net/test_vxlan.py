@@ -68,10 +68,10 @@ def test_other_traffic_of_the_underlay_is_as_ever(tunnels):
     assert tunnels.router.reaches("10.2.0.2")
 
 
-def test_figures_add_up(tunnels):
-    before = tunnels.figures()
+def test_metrics_add_up(tunnels):
+    before = tunnels.metrics()
     tunnels.client.run("ping -n -c 10 -i 0.01 -W 2 10.100.0.2")
-    after = tunnels.figures()
+    after = tunnels.metrics()
     for name in ("vxlan_in_frames", "vxlan_out_frames"):
         assert after[name] - before[name] >= 10
     assert after["vxlan_in_bytes"] - before["vxlan_in_bytes"] >= 10 * 98

@@ -55,8 +55,8 @@ class Bridged:
         finally:
             self.lab.__exit__()
 
-    def figures(self):
-        return self.gateway.figures()
+    def metrics(self):
+        return self.gateway.metrics()
 
     def build(self):
         self.client, self.router, self.server, self.other = (self.lab.host(name) for name in ("client", "router", "server", "other"))
@@ -79,7 +79,7 @@ class Bridged:
         for address in ("10.100.0.2", "10.100.0.3"):
             assert wait_until(lambda address=address: self.client.reaches(address)), (
                 f"{address}: nothing comes through 10 s after the start:\n{self.gateway.log()}\n{self.gateway.drops()}\n"
-                f"{self.router.ip('neigh')}\n{self.figures()}")
+                f"{self.router.ip('neigh')}\n{self.metrics()}")
 
 
 @pytest.fixture(scope="module")
@@ -90,10 +90,10 @@ def bridged(tmp_path_factory):
 
 def test_what_has_no_known_place_goes_to_all(bridged):
     """And what has one to that remote alone."""
-    before = bridged.figures()
+    before = bridged.metrics()
     assert before["vxlan_flooded_frames"] >= 2 and before["vxlan_fdb_entries"] >= 2, before
     assert bridged.client.reaches("10.100.0.2", 10)
-    after = bridged.figures()
+    after = bridged.metrics()
     assert after["vxlan_out_frames"] - before["vxlan_out_frames"] >= 10
     assert after["vxlan_flooded_frames"] - before["vxlan_flooded_frames"] < 10, "ARP at most"
 
@@ -120,29 +120,29 @@ def long_frames(bridged):
 @pytest.mark.parametrize("address, headers", [("10.100.0.2", 28), ("2001:db8:100::2", 48)])
 def test_the_sender_of_what_is_too_long_is_told(bridged, long_frames, address, headers):
     """And sends what fits from then on: the error comes from the address that it sent to, as a bridge has none."""
-    answered = bridged.figures()["vxlan_size_answers"]
+    answered = bridged.metrics()["vxlan_size_answers"]
 
     def send():
         said = bridged.client.run(f"ping -n -c 1 -W 1 -M do -s {1450 - headers + 1} {address}", check=False)
         assert re.search(rf"From {address} .*mtu.? ?=? ?1450", said), said
 
     assert dropped(bridged, "vxlan_too_long", send) == 1
-    assert bridged.figures()["vxlan_size_answers"] == answered + 1
+    assert bridged.metrics()["vxlan_size_answers"] == answered + 1
     assert bridged.client.reaches(address, 2, 3000), "in pieces of what fits"
 
 
 def test_tcp_finds_the_size_that_fits(bridged, long_frames):
-    before = bridged.figures()["vxlan_size_answers"]
+    before = bridged.metrics()["vxlan_size_answers"]
     assert iperf3(bridged.client, bridged.server, "10.100.0.2")["sum_received"]["bytes"] > 1_000_000
-    assert bridged.figures()["vxlan_size_answers"] > before
+    assert bridged.metrics()["vxlan_size_answers"] > before
     assert bridged.gateway.stats()["conserved"]
 
 
 def test_the_sender_of_what_may_be_cut_up_hears_nothing(bridged, long_frames):
     """Sluice cuts nothing up: it is dropped by name."""
-    before = bridged.figures()["vxlan_size_answers"]
+    before = bridged.metrics()["vxlan_size_answers"]
     assert dropped(bridged, "vxlan_too_long", lambda: bridged.client.run("ping -n -c 1 -W 1 -M dont -s 1423 10.100.0.2", check=False)) == 1
-    assert bridged.figures()["vxlan_size_answers"] == before
+    assert bridged.metrics()["vxlan_size_answers"] == before
 
 
 def station(number):
@@ -156,12 +156,12 @@ def say(bridged, number):
 
 def copies_of_one_for(bridged, number):
     """How many remotes get a frame that the client sends to a station; the server is always one of them."""
-    before = bridged.figures()
+    before = bridged.metrics()
     frame = ethernet(EXPERIMENT, to=mac(station(number)), source=bridged.client.mac()) + number.to_bytes(46, "big")
     with Capture(bridged.server, "vx") as capture:
         bridged.client.send_frames([frame])
         assert wait_until(lambda: frame in capture.frames, 3), bridged.gateway.drops()
-    after = bridged.figures()
+    after = bridged.metrics()
     return max(after["vxlan_flooded_frames"] - before["vxlan_flooded_frames"], 1)
 
 
@@ -171,7 +171,7 @@ def forget_all(bridged):
         host.ip("neigh flush all")
     assert "the tunnels are in force" in bridged.gateway.reload(BRIDGED.replace("ageing = 300", "ageing = 1"))
     try:
-        assert wait_until(lambda: bridged.figures()["vxlan_fdb_entries"] == 0, 10), bridged.figures()
+        assert wait_until(lambda: bridged.metrics()["vxlan_fdb_entries"] == 0, 10), bridged.metrics()
     finally:
         assert "the tunnels are in force" in bridged.gateway.reload(BRIDGED)
 
@@ -180,7 +180,7 @@ def test_a_silent_station_is_forgotten_and_learned_again(bridged):
     forget_all(bridged)
     assert copies_of_one_for(bridged, 1) == 2, "nobody knows where it is"
     say(bridged, 1)
-    assert wait_until(lambda: bridged.figures()["vxlan_fdb_entries"] == 1, 3), bridged.figures()
+    assert wait_until(lambda: bridged.metrics()["vxlan_fdb_entries"] == 1, 3), bridged.metrics()
     assert copies_of_one_for(bridged, 1) == 1
     forget_all(bridged)
     assert copies_of_one_for(bridged, 1) == 2
@@ -189,17 +189,17 @@ def test_a_silent_station_is_forgotten_and_learned_again(bridged):
 def test_a_full_table_floods_what_it_has_no_place_for(bridged):
     """Eight places, against twenty stations behind the kernel's device; once those are silent there is room for others."""
     forget_all(bridged)
-    full = bridged.figures()["vxlan_fdb_full"]
+    full = bridged.metrics()["vxlan_fdb_full"]
     for number in range(1, 21):
         say(bridged, number)
-    assert wait_until(lambda: bridged.figures()["vxlan_fdb_full"] - full == 20 - 8, 5), bridged.figures()
-    assert bridged.figures()["vxlan_fdb_entries"] == 8
+    assert wait_until(lambda: bridged.metrics()["vxlan_fdb_full"] - full == 20 - 8, 5), bridged.metrics()
+    assert bridged.metrics()["vxlan_fdb_entries"] == 8
     copies = [copies_of_one_for(bridged, number) for number in range(1, 21)]
     assert sorted(copies) == [1] * 8 + [2] * 12, copies
     forget_all(bridged)
     for number in range(21, 29):
         say(bridged, number)
-    assert wait_until(lambda: bridged.figures()["vxlan_fdb_entries"] == 8, 5), bridged.figures()
+    assert wait_until(lambda: bridged.metrics()["vxlan_fdb_entries"] == 8, 5), bridged.metrics()
     assert [copies_of_one_for(bridged, number) for number in range(21, 29)] == [1] * 8
 
 
@@ -215,7 +215,7 @@ def test_a_reload_changes_remotes(bridged):
         nobody = one + f'\n[[vxlan.tunnel.fdb]]\nmac = "{bridged.server.run("cat /sys/class/net/vx/address").strip()}"\nremote = "10.2.0.99"\n'
         assert "the tunnels are in force" in bridged.gateway.reload(nobody)
         assert dropped(bridged, "vxlan_unresolved", lambda: bridged.client.reaches("10.100.0.2")) >= 1
-        assert wait_until(lambda: bridged.figures()["vxlan_unresolved"] == 1)
+        assert wait_until(lambda: bridged.metrics()["vxlan_unresolved"] == 1)
         assert wait_until(lambda: "vxlan: 10.2.0.99 cannot be reached from 10.2.0.1: nobody answers" in bridged.gateway.why_degraded(), 8)
         assert 'sluice_ailments{check="function_ailing"} 1' in bridged.gateway.get("/metrics")
     finally:

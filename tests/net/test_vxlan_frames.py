@@ -15,7 +15,7 @@ NOT_ECT, ECT1, ECT0, CE = range(4)
 
 
 def ecn_after(inner, outer):
-    """RFC 6040 figure 4; None: dropped."""
+    """RFC 6040 metric 4; None: dropped."""
     if outer == CE:
         return None if inner == NOT_ECT else CE
     return ECT1 if inner == ECT0 and outer == ECT1 else inner
@@ -74,13 +74,13 @@ def test_a_zero_checksum_over_ipv6_was_not_agreed_on(tunnels):
 @pytest.mark.parametrize("family", [4, 6])
 def test_outer_fragments_are_put_together(tunnels, family):
     """More than fits into one outer packet, which the sender's kernel then cuts up."""
-    before = tunnels.figure("vxlan_fragments")
+    before = tunnels.metric("vxlan_fragments")
     if family == 4:
         tunnels.send(vxlan(tunnels.inner(size=1440)))
     else:
         tunnels.send6(vxlan(tunnels.inner(size=1440, to=tunnels.router.mac("sl-vx6"), sender="10.200.0.2"), vni=200))
     assert tunnels.comes() is not None
-    assert tunnels.figure("vxlan_fragments") - before == 2
+    assert tunnels.metric("vxlan_fragments") - before == 2
 
 
 def test_an_unknown_station_is_flooded_and_a_learned_one_is_not(tunnels):
@@ -100,7 +100,7 @@ def test_an_unknown_station_is_flooded_and_a_learned_one_is_not(tunnels):
         tunnels.client_sends("10.103.0.21")
         assert tunnels.out(end) is not None
         assert tunnels.out(5 - end, 0.05) is None
-    assert tunnels.figure("vxlan_moved") >= 1
+    assert tunnels.metric("vxlan_moved") >= 1
 
 
 def test_tunnels_with_addresses_of_their_own_have_ways_of_their_own(tunnels):

@@ -88,11 +88,11 @@ class Topology:
         assert wait_until(self.forwards), (f"nothing is forwarded 10 s after the start:\n{self.gateway.log()}\n{self.gateway.drops()}\n"
                                            f"{self.router.ip('neigh')}\n{self.client.ip('neigh')}")
 
-    def figures(self):
-        return self.gateway.figures()
+    def metrics(self):
+        return self.gateway.metrics()
 
-    def figure(self, name):
-        return self.figures()[name]
+    def metric(self, name):
+        return self.metrics()[name]
 
     def router_mac(self, twin="sl-lan"):
         return self.router.run(["cat", f"/sys/class/net/{twin}/address"]).strip()

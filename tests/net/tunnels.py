@@ -114,11 +114,11 @@ class Tunnels(Topology):
             assert wait_until(lambda address=address: self.reaches(address)), f"{address}: {self.state()}"
         # One alone may be the kernel's, which forwards what comes before the twins' links and neighbours are known.
         assert wait_until(lambda: all([self.arrives(self.inner()) for _ in range(3)])), self.state()
-        assert wait_until(lambda: self.figure("vxlan_unresolved") == 0), self.state()
+        assert wait_until(lambda: self.metric("vxlan_unresolved") == 0), self.state()
         return self.gateway
 
     def state(self):
-        return "\n".join([self.gateway.log(), str(self.gateway.drops()), self.router.ip("neigh"), self.server.ip("neigh"), str(self.figures())])
+        return "\n".join([self.gateway.log(), str(self.gateway.drops()), self.router.ip("neigh"), self.server.ip("neigh"), str(self.metrics())])
 
     def open(self, host, address, port):
         one = host.udp(address, port)

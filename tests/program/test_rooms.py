@@ -1,7 +1,7 @@
 """`control/`, `cli/` and `engine/` name no element (docs/architecture.md): adding one is a folder and a line.
 
 What counts as a name, in sources that are no tests: an include of the element's folder; a text that is its name, or has
-it as code, a section or a path ("`acl`", "[acl]", "/api/v1/acl"), or as the beginning of a reason or a figure; and an
+it as code, a section or a path ("`acl`", "[acl]", "/api/v1/acl"), or as the beginning of a reason or a metric; and an
 identifier with it in. Some names are words of the language that mean other things, too (a route of the kernel's): for
 these an identifier says nothing.
 """
@@ -15,7 +15,7 @@ from gateway import ROOT, SLUICE
 ROOMS = ("control", "cli", "engine")
 WORDS = {"bridge", "echo", "inspect", "mirror", "passive", "route", "touch"}
 TEXT = re.compile(r'"(?:[^"\\\n]|\\.)*"')
-# Something else of that name: a family of nftables' rules; figures of the mirror of the kernel's tables.
+# Something else of that name: a family of nftables' rules; metrics of the mirror of the kernel's tables.
 ELSE = {("src/control/netlink/source_rules.cc", "bridge"), ("src/control/metrics.cc", "mirror")}
 
 

@@ -469,9 +469,9 @@ Expected<engine::Element::Change> Acl::reload(Element& fresh) {
       }};
 }
 
-std::vector<engine::Figure> Acl::figures() const {
+std::vector<engine::Metric> Acl::metrics() const {
   struct Texts {
-    engine::Figure frames, bytes;
+    engine::Metric frames, bytes;
   };
   static constexpr std::array<Texts, std::tuple_size_v<RuleHits::Totals>> texts = {{
       {{"acl_permit_frames", "frames that an ACL rule with the action permit decided"},
@@ -487,7 +487,7 @@ std::vector<engine::Figure> Acl::figures() const {
       {{"acl_default_frames", "frames that no ACL rule matched"}, {"acl_default_bytes", "the bytes of these frames"}},
   }};
   if (!hits_) return {};
-  std::vector<engine::Figure> all;
+  std::vector<engine::Metric> all;
   const RuleHits::Totals totals = hits_->totals();
   for (std::size_t i = 0; i < texts.size(); ++i) {
     all.push_back(texts[i].frames);

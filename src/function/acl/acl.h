@@ -20,7 +20,7 @@
 // that does not fit changes nothing.
 //
 // Counters: each frame that is judged, with its bytes, at the rule that decided it, or at the default (rule_hits.h,
-// which also says what a reload keeps); besides by action, since the start, as figures.
+// which also says what a reload keeps); besides by action, since the start, as metrics.
 //
 // Threads: as of engine::Element. Memory: 69 pinned bytes for each frame of a batch; 16 bytes a rule and lane, with
 // forwarders 32. Of an old list it is held until no batch is judged by it and the GPU has left it, at the latest at the
@@ -94,7 +94,7 @@ class Acl final : public engine::Element,
 
   void null_result(engine::Batch& batch) override;
   Expected<void> begin_cycle(std::uint32_t device, device::GpuStream& stream) override;
-  std::vector<engine::Figure> figures() const override;
+  std::vector<engine::Metric> metrics() const override;
   void stopped() override;
   std::string lost_output() const override;
 

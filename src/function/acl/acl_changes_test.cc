@@ -123,8 +123,8 @@ TEST(AclChanges, LinesOfAListBeforeAreCounted) {
   EXPECT_EQ(reload(*acl, list("7")), "1 ACL rule is in force");
   acl->trait<engine::Output>()->stopped();
   std::uint64_t lines = 0;
-  for (const engine::Figure& figure : acl->trait<engine::Metrics>()->figures())
-    lines += figure.name == "acl_log_lines" ? figure.value : 0;
+  for (const engine::Metric& metric : acl->trait<engine::Metrics>()->metrics())
+    lines += metric.name == "acl_log_lines" ? metric.value : 0;
   EXPECT_EQ(lines, 5U);
 }
 

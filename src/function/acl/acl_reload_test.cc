@@ -201,12 +201,12 @@ TEST(AclReload, rules_that_stay_count_every_frame) {
   std::array<std::uint64_t, batch_frames> expected{};
   expected.fill(batches);
   EXPECT_EQ(counts(), expected);
-  for (const engine::Figure& figure : acl->figures()) {
-    if (figure.name == "acl_permit_frames") {
-      EXPECT_EQ(figure.value, batches * batch_frames / 2);
+  for (const engine::Metric& metric : acl->metrics()) {
+    if (metric.name == "acl_permit_frames") {
+      EXPECT_EQ(metric.value, batches * batch_frames / 2);
     }
-    if (figure.name == "acl_deny_frames") {
-      EXPECT_EQ(figure.value, batches * batch_frames / 2);
+    if (metric.name == "acl_deny_frames") {
+      EXPECT_EQ(metric.value, batches * batch_frames / 2);
     }
   }
 }

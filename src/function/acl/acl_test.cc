@@ -233,7 +233,7 @@ TEST_P(AclTest, TotalsAreByAction) {
       {"acl_mark_frames", 30},    {"acl_mark_bytes", 3000},    {"acl_police_frames", 20}, {"acl_police_bytes", 2000},
       {"acl_default_frames", 10}, {"acl_default_bytes", 1000}, {"acl_reject_frames", 0},  {"acl_reject_bytes", 0},
       {"acl_log_lines", 0},       {"acl_log_suppressed", 0},   {"acl_log_lost", 0},       {"acl_log_lost_lines", 0}};
-  EXPECT_EQ(outcome.figures, expected);
+  EXPECT_EQ(outcome.metrics, expected);
 }
 
 // While frames come without end: from the reload on the other frames are dropped; a list that cannot be changes

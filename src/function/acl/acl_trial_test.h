@@ -50,7 +50,7 @@ struct Outcome {
   std::vector<Bytes> back;  // out of the port that the frames came in by
   engine::EngineStats stats;
   engine::CountedRules::Listing counted;  // of all rules
-  std::map<std::string_view, std::uint64_t> figures;
+  std::map<std::string_view, std::uint64_t> metrics;
 };
 
 class AclTrial {
@@ -80,7 +80,7 @@ class AclTrial {
     Outcome outcome;
     outcome.stats = CaptureTrial::run(*engine, all);
     if (const auto* const rules = engine->pipeline().first<engine::CountedRules>()) outcome.counted = rules->list(1000);
-    for (const engine::Figure& figure : engine->pipeline().figures()) outcome.figures[figure.name] = figure.value;
+    for (const engine::Metric& metric : engine->pipeline().metrics()) outcome.metrics[metric.name] = metric.value;
     engine.reset();  // closes the captures
     outcome.sent = trial_.sent();
     outcome.back = trial_.back();

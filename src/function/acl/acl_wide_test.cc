@@ -165,8 +165,8 @@ log = true
 )"));
   EXPECT_EQ(outcome.sent.size(), 1600 / frames[0].size()) << "not twice as many";
   EXPECT_EQ(frames_of(outcome), std::vector<std::uint64_t>{40});
-  EXPECT_EQ(outcome.figures.at("acl_log_lines") + outcome.figures.at("acl_log_suppressed"), 40U);
-  EXPECT_GE(outcome.figures.at("acl_log_suppressed"), 25U);
+  EXPECT_EQ(outcome.metrics.at("acl_log_lines") + outcome.metrics.at("acl_log_suppressed"), 40U);
+  EXPECT_GE(outcome.metrics.at("acl_log_suppressed"), 25U);
 }
 
 }  // namespace

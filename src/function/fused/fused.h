@@ -14,7 +14,7 @@
 // Loads are of 32 bytes at least, which are a few frames' of an array.
 //
 // How a pipeline uses it: each element adds its own to a FusedWork (fusable.h), in the order of the chain.
-// Threads: as GpuMatcher::match. Errors: a CUDA error. Cost: one launch; the figures are in docs/fused.md.
+// Threads: as GpuMatcher::match. Errors: a CUDA error. Cost: one launch; the metrics are in docs/fused.md.
 #pragma once
 
 #include <cstddef>

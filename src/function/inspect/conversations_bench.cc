@@ -3,7 +3,7 @@
 // `nothing`: it finds none. The rest of a gateway is not there, so memory is warmer than in one.
 //
 // $SLUICE_BENCH_RULES names a file of detection rules, of which those that are commented out count, too; without it
-// they are made up, and little is found. Figures, of the last round, which do not vary: candidates that are confirmed
+// they are made up, and little is found. Metrics, of the last round, which do not vary: candidates that are confirmed
 // and bytes that the core searches for a frame, and alerts; and ns a frame, the least of all rounds.
 #include <benchmark/benchmark.h>
 #include <rte_cycles.h>

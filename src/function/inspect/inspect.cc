@@ -20,7 +20,7 @@
 namespace sluice::function {
 namespace {
 
-constexpr std::string_view prefix = "inspect_";  // of all figures
+constexpr std::string_view prefix = "inspect_";  // of all metrics
 
 struct alignas(64) Header {
   std::uint64_t described;   // generation of the rules that the classes below are of; 0: of several
@@ -84,7 +84,7 @@ std::shared_ptr<const std::uint64_t> generation_of(const InspectionRules& rules)
 
 Inspect::Inspect(InspectOptions options) : options_(std::move(options)) {}
 
-// The log's thread asks for figures, of lanes that go before the log does.
+// The log's thread asks for metrics, of lanes that go before the log does.
 Inspect::~Inspect() {
   if (log_) log_->stop();
 }
@@ -215,8 +215,8 @@ Expected<void> Inspect::prepare(const engine::Plan& plan) {
   });
   log_->set_stats([this] {
     nlohmann::ordered_json values;
-    for (const engine::Figure& figure : figures())
-      values[std::string(figure.name.substr(prefix.size()))] = figure.value;
+    for (const engine::Metric& metric : metrics())
+      values[std::string(metric.name.substr(prefix.size()))] = metric.value;
     return nlohmann::ordered_json{{"inspect", std::move(values)}};
   });
   return {};
@@ -402,11 +402,11 @@ void Inspect::stopped() {
   if (log_) log_->stop();
 }
 
-std::vector<engine::Figure> Inspect::figures() const {
-  std::vector<engine::Figure> all;
-  for (std::size_t f = 0; f < InspectLane::figure_count; ++f) {
-    all.push_back(InspectLane::figure_text(f));
-    for (const auto& lane : lanes_) all.back().value += lane->figure(f);
+std::vector<engine::Metric> Inspect::metrics() const {
+  std::vector<engine::Metric> all;
+  for (std::size_t f = 0; f < InspectLane::metric_count; ++f) {
+    all.push_back(InspectLane::metric_text(f));
+    for (const auto& lane : lanes_) all.back().value += lane->metric(f);
   }
   const AlertCounters counted = log_ ? log_->counters() : AlertCounters();
   all.push_back({"inspect_alerts_written", "of the alerts, those that were given to the files", counted.alerts});

@@ -113,7 +113,7 @@ class Inspect final : public engine::Element,
   Expected<void> begin_cycle(std::uint32_t device, device::GpuStream& stream) override;
   void stopped() override;
   std::string lost_output() const override { return log_ ? log_->lost() : ""; }
-  std::vector<engine::Figure> figures() const override;
+  std::vector<engine::Metric> metrics() const override;
 
  private:
   Memory memory() const override { return {}; }

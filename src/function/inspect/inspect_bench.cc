@@ -4,7 +4,7 @@
 // through other memory takes the place of the rest of the gateway in the core's caches.
 //
 // $SLUICE_BENCH_RULES and $SLUICE_BENCH_ACL name files of detection rules, of which those that are commented out count,
-// too, and of ClassBench filters; without them both are made up. Figures: ns a frame, the lower quartile of all
+// too, and of ClassBench filters; without them both are made up. Metrics: ns a frame, the lower quartile of all
 // batches.
 #include <benchmark/benchmark.h>
 #include <rte_cycles.h>

@@ -65,7 +65,7 @@ struct Counted {
 };
 
 struct Row {
-  engine::Figure figure;
+  engine::Metric metric;
   std::uint64_t (*value)(const Counted& c);
 };
 
@@ -220,10 +220,10 @@ std::uint64_t FrameClock::now() const {
   return wall_ + static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::microseconds>(passed).count());
 }
 
-const std::size_t InspectLane::figure_count = std::size(rows);
+const std::size_t InspectLane::metric_count = std::size(rows);
 
-engine::Figure InspectLane::figure_text(std::size_t which) {
-  return rows[which].figure;
+engine::Metric InspectLane::metric_text(std::size_t which) {
+  return rows[which].metric;
 }
 
 InspectLane::InspectLane(std::shared_ptr<InspectionSearch> search, const InspectionSettings& settings, AlertLane& sink,
@@ -234,7 +234,7 @@ InspectLane::InspectLane(std::shared_ptr<InspectionSearch> search, const Inspect
       clock_(clock),
       budget_(budget),
       ticks_(ticks),
-      figures_(figure_count) {
+      metrics_(metric_count) {
   // As much as the first frame of a batch may use (confirm_time.h).
   inspection_.set_most_decoding(std::max(budget.most() / 16, match::Detector::least_ticks));
   // Few that cannot be stopped take as long: 16 KB of HTTP that are dear to search, a large regular expression.
@@ -314,7 +314,7 @@ void InspectLane::idle(std::uint64_t tsc) {
 
 void InspectLane::publish() {
   const Counted counted(inspection_, budget_, untold_);
-  for (std::size_t f = 0; f < figure_count; ++f) figures_[f].set(rows[f].value(counted));
+  for (std::size_t f = 0; f < metric_count; ++f) metrics_[f].set(rows[f].value(counted));
   for (std::size_t l = 0; l < limited_.size(); ++l) limited_[l].set(counted.http.limited[l]);
   streams_refused_.set(counted.conversations.extras_refused());
   http_without_room_[HttpRoomNotes::no_memory].set(stopped(counted.http, StopReason::no_memory));

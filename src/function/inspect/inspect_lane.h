@@ -1,7 +1,7 @@
 // What one lane thread has for inspection: its conversations, its side of the rules, its clock and budget, its
 // counters.
 //
-// Threads: all calls are the lane thread's, but publish_rules() and reclaim(), of the thread that reloads, figure() and
+// Threads: all calls are the lane thread's, but publish_rules() and reclaim(), of the thread that reloads, metric() and
 // its like, of any, and finish(), of the control thread once lanes have ended.
 #pragma once
 
@@ -129,12 +129,12 @@ class InspectLane {
   void finish();
 
   // Their names and texts, and what they are as of the last publish().
-  static const std::size_t figure_count;
-  static engine::Figure figure_text(std::size_t which);
-  std::uint64_t figure(std::size_t which) const { return figures_[which].get(); }
+  static const std::size_t metric_count;
+  static engine::Metric metric_text(std::size_t which);
+  std::uint64_t metric(std::size_t which) const { return metrics_[which].get(); }
   // Conversations of HTTP that went beyond a flow::http::Limit, likewise.
   std::uint64_t limited(std::size_t which) const { return limited_[which].get(); }
-  // The figure inspect_streams_refused, likewise.
+  // The metric inspect_streams_refused, likewise.
   std::uint64_t streams_refused() const { return streams_refused_.get(); }
   // By HttpRoomNotes::What, likewise.
   std::uint64_t http_without_room(std::size_t what) const { return http_without_room_[what].get(); }
@@ -169,7 +169,7 @@ class InspectLane {
   std::uint32_t batch_lane_ = 0;
   std::uint64_t swept_ = 0;  // milliseconds
   std::uint64_t untold_ = 0;
-  std::vector<engine::Counter> figures_;
+  std::vector<engine::Counter> metrics_;
   std::array<engine::Counter, flow::http::limits> limited_;
   engine::Counter streams_refused_;
   std::array<engine::Counter, std::tuple_size_v<HttpRoomNotes::Counts>> http_without_room_;

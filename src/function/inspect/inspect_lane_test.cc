@@ -1,4 +1,4 @@
-// The figures of a lane: each counter under its own name; and how time goes by for its conversations.
+// The metrics of a lane: each counter under its own name; and how time goes by for its conversations.
 #include <gtest/gtest.h>
 #include <rte_cycles.h>
 #include <rte_mbuf_dyn.h>
@@ -29,39 +29,39 @@ TEST_F(InspectLaneTest, counts_of_thresholds_are_told) {
   use("alert udp any any -> any 1 (threshold: type limit, track by_src, count 1, seconds 60; sid:1;)\n",
       {.entries = 8});
   for (std::uint16_t from = 1; from <= 3; ++from) udp(1, 1, from);
-  EXPECT_EQ(figure("inspect_threshold_no_alert"), 2U) << "of three flows";
-  EXPECT_EQ(figure("inspect_threshold_no_effect"), 0U);
-  EXPECT_EQ(figure("inspect_threshold_evicted"), 0U);
+  EXPECT_EQ(metric("inspect_threshold_no_alert"), 2U) << "of three flows";
+  EXPECT_EQ(metric("inspect_threshold_no_effect"), 0U);
+  EXPECT_EQ(metric("inspect_threshold_evicted"), 0U);
   for (unsigned source = 2; source < 10; ++source) udp(source, 1);
-  EXPECT_EQ(figure("inspect_threshold_evicted"), 1U) << "nine counts, and room for eight";
-  EXPECT_EQ(figure("inspect_alerts"), 9U);
+  EXPECT_EQ(metric("inspect_threshold_evicted"), 1U) << "nine counts, and room for eight";
+  EXPECT_EQ(metric("inspect_alerts"), 9U);
 }
 
 // Whoever uses up what inspection has is seen to do it.
 TEST_F(InspectLaneTest, what_streams_and_http_lack_is_told) {
   use("alert udp any any -> any 1 (sid:1;)\n", {}, 100);
   for (std::uint16_t port = 1000; port < 1003; ++port) tcp(port, 0, "G");
-  EXPECT_EQ(figure("inspect_http_connections"), 3U);
-  EXPECT_EQ(figure("inspect_http_evicted"), 1U) << "three connections, and room for two";
-  EXPECT_EQ(figure("inspect_http_no_memory"), 0U);
+  EXPECT_EQ(metric("inspect_http_connections"), 3U);
+  EXPECT_EQ(metric("inspect_http_evicted"), 1U) << "three connections, and room for two";
+  EXPECT_EQ(metric("inspect_http_no_memory"), 0U);
   tcp(1001, 1, "ET / HTTP/1.1\r\n\r\nGET / HTTP/1.1\r\n\r\nGET / HTTP/1.1\r\n\r\n");
-  EXPECT_EQ(figure("inspect_http_transactions"), 3U);
-  EXPECT_EQ(figure("inspect_http_unanswered"), 1U);
-  EXPECT_EQ(figure("inspect_stream_not_taken"), 0U);
+  EXPECT_EQ(metric("inspect_http_transactions"), 3U);
+  EXPECT_EQ(metric("inspect_http_unanswered"), 1U);
+  EXPECT_EQ(metric("inspect_stream_not_taken"), 0U);
   tcp(1002, 1, std::string(100, 'x'));
-  EXPECT_EQ(figure("inspect_stream_depth_reached"), 1U);
-  EXPECT_EQ(figure("inspect_stream_not_taken"), 1U);
-  EXPECT_EQ(figure("inspect_bad_sequence"), 0U);
+  EXPECT_EQ(metric("inspect_stream_depth_reached"), 1U);
+  EXPECT_EQ(metric("inspect_stream_not_taken"), 1U);
+  EXPECT_EQ(metric("inspect_bad_sequence"), 0U);
   tcp(1002, 1'000'000, "x");
-  EXPECT_EQ(figure("inspect_bad_sequence"), 1U);
-  EXPECT_EQ(figure("inspect_stream_too_far"), 0U);
-  EXPECT_EQ(figure("inspect_http_stopped"), 0U);
-  EXPECT_EQ(figure("inspect_streams_refused"), 0U);
-  EXPECT_EQ(figure("inspect_stream_conflicts"), 0U);
+  EXPECT_EQ(metric("inspect_bad_sequence"), 1U);
+  EXPECT_EQ(metric("inspect_stream_too_far"), 0U);
+  EXPECT_EQ(metric("inspect_http_stopped"), 0U);
+  EXPECT_EQ(metric("inspect_streams_refused"), 0U);
+  EXPECT_EQ(metric("inspect_stream_conflicts"), 0U);
   tcp(1001, 1, "XX");
-  EXPECT_EQ(figure("inspect_stream_conflicts"), 1U);
-  EXPECT_EQ(figure("inspect_stream_not_compared"), 0U);
-  EXPECT_EQ(figure("inspect_stream_not_held"), 0U);
+  EXPECT_EQ(metric("inspect_stream_conflicts"), 1U);
+  EXPECT_EQ(metric("inspect_stream_not_compared"), 0U);
+  EXPECT_EQ(metric("inspect_stream_not_held"), 0U);
 }
 
 TEST_F(InspectLaneTest, what_becomes_of_fragments_is_told) {
@@ -75,16 +75,16 @@ TEST_F(InspectLaneTest, what_becomes_of_fragments_is_told) {
   take(2, 0, 48, true);
   take(2, 40, 108, false);
   take(3, 0, 47, true);
-  const auto figures = [&](std::initializer_list<const char*> names) {
+  const auto metrics = [&](std::initializer_list<const char*> names) {
     std::vector<std::uint64_t> all;
-    for (const char* const name : names) all.push_back(figure("inspect_fragments" + std::string(name)));
+    for (const char* const name : names) all.push_back(metric("inspect_fragments" + std::string(name)));
     return all;
   };
-  EXPECT_EQ(figures({"", "_datagrams", "_refused", "_conflicts", "_malformed", "_no_memory", "_incomplete"}),
+  EXPECT_EQ(metrics({"", "_datagrams", "_refused", "_conflicts", "_malformed", "_no_memory", "_incomplete"}),
             (std::vector<std::uint64_t>{5, 1, 2, 1, 1, 0, 0}));
   for (std::uint32_t id = 0; id < 129; ++id) take(4, 8UL * id, 8UL * id + 8, true);
   take(5, 0, 48, true);
-  EXPECT_EQ(figures({"_refused", "_no_memory", "_incomplete"}), (std::vector<std::uint64_t>{3, 1, 0}));
+  EXPECT_EQ(metrics({"_refused", "_no_memory", "_incomplete"}), (std::vector<std::uint64_t>{3, 1, 0}));
 }
 
 TEST_F(InspectLaneTest, counts_of_filters_and_their_ports_are_told) {
@@ -92,12 +92,12 @@ TEST_F(InspectLaneTest, counts_of_filters_and_their_ports_are_told) {
       "sid:1;)\n",
       {.port_sets = 1});
   udp(1, 1);
-  EXPECT_EQ(figure("inspect_unique_on_evicted"), 0U);
+  EXPECT_EQ(metric("inspect_unique_on_evicted"), 0U);
   udp(2, 1);
-  EXPECT_EQ(figure("inspect_unique_on_evicted"), 1U);
-  EXPECT_EQ(figure("inspect_threshold_no_effect"), 2U);
-  EXPECT_EQ(figure("inspect_threshold_evicted"), 0U);
-  EXPECT_EQ(figure("inspect_threshold_no_alert"), 0U);
+  EXPECT_EQ(metric("inspect_unique_on_evicted"), 1U);
+  EXPECT_EQ(metric("inspect_threshold_no_effect"), 2U);
+  EXPECT_EQ(metric("inspect_threshold_evicted"), 0U);
+  EXPECT_EQ(metric("inspect_threshold_no_alert"), 0U);
 }
 
 // By a limit of regular expressions.
@@ -106,8 +106,8 @@ TEST_F(InspectLaneTest, what_is_given_up_is_told) {
   for (const auto& [text, given_up] :
        {std::pair{"dear ab", 0U}, {"dear aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaac", 1U}}) {
     batch({PacketBuilder().ipv4("10.0.0.1", "10.1.0.1").udp(1, 2).payload(test::bytes(text)).build()}, rte_rdtsc(), 0);
-    EXPECT_EQ(figure("inspect_given_up"), given_up) << text;
-    EXPECT_EQ(figure("inspect_left"), given_up) << text;
+    EXPECT_EQ(metric("inspect_given_up"), given_up) << text;
+    EXPECT_EQ(metric("inspect_left"), given_up) << text;
   }
 }
 
@@ -136,11 +136,11 @@ TEST_F(InspectLaneTest, conversations_that_are_silent_end_while_batches_come) {
   for (unsigned source = 1; source <= 20; ++source) udp(source, 1);
   const auto frame = PacketBuilder().ipv4("10.0.1.1", "10.1.0.1").udp(1, 1).payload(4).build();
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-  while (figure("inspect_flows_expired") < 20 && std::chrono::steady_clock::now() < end) {
+  while (metric("inspect_flows_expired") < 20 && std::chrono::steady_clock::now() < end) {
     wait_for_a_millisecond();
     batch({frame}, rte_rdtsc(), 0);
   }
-  EXPECT_GE(figure("inspect_flows_expired"), 20U);
+  EXPECT_GE(metric("inspect_flows_expired"), 20U);
 }
 
 // Nothing has come, or others have dropped whole batches: time goes by, and rules are taken.
@@ -156,15 +156,15 @@ TEST_F(InspectLaneTest, a_lane_without_frames_ends_conversations_and_takes_rules
     pass();
     EXPECT_EQ(lane_->reclaim(), 0U);
     EXPECT_NE(lane_->rules().generation(), before);
-    const std::uint64_t frames = figure("inspect_frames");
+    const std::uint64_t frames = metric("inspect_frames");
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-    while (figure("inspect_flows") != 0 && std::chrono::steady_clock::now() < end) {
+    while (metric("inspect_flows") != 0 && std::chrono::steady_clock::now() < end) {
       wait_for_a_millisecond();
       pass();
     }
-    EXPECT_EQ(figure("inspect_flows"), 0U);
-    EXPECT_EQ(figure("inspect_flows_expired"), 20U);
-    EXPECT_EQ(figure("inspect_frames"), frames);
+    EXPECT_EQ(metric("inspect_flows"), 0U);
+    EXPECT_EQ(metric("inspect_flows_expired"), 20U);
+    EXPECT_EQ(metric("inspect_frames"), frames);
   }
 }
 
@@ -172,12 +172,12 @@ TEST_F(InspectLaneTest, a_lane_without_frames_ends_conversations_and_takes_rules
 TEST_F(InspectLaneTest, a_lane_that_is_seldom_called_goes_through_its_conversations_as_fast) {
   use("alert udp any any -> any 1 (sid:1;)\n", {});
   for (unsigned source = 1; source <= 64; ++source) udp(source, 1);
-  const std::uint64_t before = figure("inspect_flows_expired");
+  const std::uint64_t before = metric("inspect_flows_expired");
   std::this_thread::sleep_for(std::chrono::milliseconds(100));
   lane_->idle(rte_rdtsc());
   // Of the table's 64 places a step goes through one.
-  EXPECT_GE(figure("inspect_flows_expired"), before + 2);
-  EXPECT_LE(figure("inspect_flows_expired"), before + static_cast<std::uint64_t>(engine::longest_idle.count()));
+  EXPECT_GE(metric("inspect_flows_expired"), before + 2);
+  EXPECT_LE(metric("inspect_flows_expired"), before + static_cast<std::uint64_t>(engine::longest_idle.count()));
 }
 
 // Their buffers are in no near cache when a batch comes back: reading one of each frame took a third of a lane's
@@ -211,10 +211,10 @@ TEST_F(InspectLaneTest, while_captures_are_read_time_does_not_go_by) {
     wait_for_a_millisecond();
     lane_->idle(rte_rdtsc());
   }
-  EXPECT_EQ(figure("inspect_flows"), 1U);
+  EXPECT_EQ(metric("inspect_flows"), 1U);
   stamp_ = {};
   batch({frame}, rte_rdtsc(), 0);
-  EXPECT_EQ(figure("inspect_flows_expired"), 1U) << "a frame of now ends what was so long ago";
+  EXPECT_EQ(metric("inspect_flows_expired"), 1U) << "a frame of now ends what was so long ago";
 }
 
 TEST_F(InspectLaneTest, flows_of_a_capture_end_by_its_time_however_fast_it_is_read) {
@@ -231,8 +231,8 @@ TEST_F(InspectLaneTest, flows_of_a_capture_end_by_its_time_however_fast_it_is_re
     batch({PacketBuilder().ipv4("10.0.1.1", "10.1.0.1").udp(1000 + i, 1).payload(4).build()}, rte_rdtsc(), 0);
     time += 1'000'000;
   }
-  EXPECT_EQ(figure("inspect_flows_made"), 20U);
-  EXPECT_LE(figure("inspect_flows"), 2U) << "the last ones";
+  EXPECT_EQ(metric("inspect_flows_made"), 20U);
+  EXPECT_LE(metric("inspect_flows"), 2U) << "the last ones";
 }
 
 // What flows tell when they have been silent is not of the port that the next frames come by.
@@ -242,7 +242,7 @@ TEST_F(InspectLaneTest, an_alert_of_a_silent_conversation_names_no_port) {
   tcp(1000, 0, "GET / HTTP/1.1\r\nUser-Agent: evil\r\n");
   const auto frame = PacketBuilder().ipv4("10.0.1.1", "10.1.0.1").udp(1, 1).payload(4).build();
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-  while (figure("inspect_alerts") == 0 && std::chrono::steady_clock::now() < end) {
+  while (metric("inspect_alerts") == 0 && std::chrono::steady_clock::now() < end) {
     wait_for_a_millisecond();
     put(frame, 1);
   }

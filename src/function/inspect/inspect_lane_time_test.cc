@@ -38,10 +38,10 @@ TEST_F(InspectLaneTest, a_batch_that_is_late_is_not_looked_at) {
       tcp(1000, 0, "");
       const Judgement judgement = tcp_batch(1000, 0, "GET /evil HTTP/1.1\r\n\r\n", rte_rdtsc() - one.stalls, one.age);
       EXPECT_EQ(judgement.drop, one.left && drops);
-      EXPECT_EQ(figure("inspect_http_left"), one.left ? 1U : 0U);
-      EXPECT_EQ(figure("inspect_overloaded_frames"), one.left ? 1U : 0U);
-      EXPECT_EQ(figure("inspect_http_stopped"), one.left && !drops ? 1U : 0U);
-      EXPECT_EQ(figure("inspect_alerts"), one.left ? 0U : 1U);
+      EXPECT_EQ(metric("inspect_http_left"), one.left ? 1U : 0U);
+      EXPECT_EQ(metric("inspect_overloaded_frames"), one.left ? 1U : 0U);
+      EXPECT_EQ(metric("inspect_http_stopped"), one.left && !drops ? 1U : 0U);
+      EXPECT_EQ(metric("inspect_alerts"), one.left ? 0U : 1U);
     }
   }
 }
@@ -56,10 +56,10 @@ TEST_F(InspectLaneTest, a_batch_that_is_behind_does_not_search_http) {
       tcp(1000, 0, "");
       EXPECT_FALSE(tcp_batch(1000, 0, "GET /good HTTP/1.1\r\n\r\n", rte_rdtsc(), age).drop);
       const std::uint64_t left = age != 0 && !drops ? 1 : 0;
-      EXPECT_EQ(figure("inspect_left"), left);
-      EXPECT_EQ(figure("inspect_overloaded_frames"), left);
-      EXPECT_EQ(figure("inspect_http_left"), 0U) << "it is parsed";
-      EXPECT_EQ(figure("inspect_http_stopped"), 0U);
+      EXPECT_EQ(metric("inspect_left"), left);
+      EXPECT_EQ(metric("inspect_overloaded_frames"), left);
+      EXPECT_EQ(metric("inspect_http_left"), 0U) << "it is parsed";
+      EXPECT_EQ(metric("inspect_http_stopped"), 0U);
     }
   }
 }
@@ -86,7 +86,7 @@ TEST_F(InspectLaneTest, a_batch_has_what_is_left_behind_what_comes_before_it) {
       const std::uint64_t now = rte_rdtsc();
       ticks_now = now;
       tcp_batch(1000, 0, "GET /good HTTP/1.1\r\n\r\n", now, 0);
-      EXPECT_EQ(figure("inspect_left"), took == 0 ? 0U : 1U) << "a batch that is behind has no time to search HTTP";
+      EXPECT_EQ(metric("inspect_left"), took == 0 ? 0U : 1U) << "a batch that is behind has no time to search HTTP";
     }
   }
 }
@@ -108,9 +108,9 @@ TEST_F(InspectLaneTest, when_a_batch_has_left_counts_for_those_behind_it) {
     const std::uint64_t now = rte_rdtsc();
     ticks_now = now + (slow ? patience + 1 : 0);
     tcp_batch(1000, 0, "GET /good HTTP/1.1\r\n\r\n", now, 0);
-    EXPECT_EQ(figure("inspect_left"), 0U);
+    EXPECT_EQ(metric("inspect_left"), 0U);
     tcp_batch(1001, 0, "GET /good HTTP/1.1\r\n\r\n", now, long_deadline / 2);
-    EXPECT_EQ(figure("inspect_left"), slow ? 1U : 0U);
+    EXPECT_EQ(metric("inspect_left"), slow ? 1U : 0U);
   }
 }
 
@@ -141,7 +141,7 @@ TEST_F(InspectLaneTest, what_a_batch_has_is_given_once_however_long_it_takes) {
     frames.push_back(segment(port, true, packet::tcp_ack, 101, "0123456789"));
   }
   EXPECT_TRUE(batch(frames, rte_rdtsc(), 0, wait_for_a_millisecond).drop);
-  EXPECT_EQ(figure("inspect_releases_left"), 1U) << "one of each batch may release what there is no time for";
+  EXPECT_EQ(metric("inspect_releases_left"), 1U) << "one of each batch may release what there is no time for";
   EXPECT_FALSE(batch({frames.back()}, rte_rdtsc(), 0).drop);
 }
 
@@ -149,7 +149,7 @@ TEST_F(InspectLaneTest, what_confirming_took_is_told_of_the_whole_batch) {
   use(dear_rules(), {}, 1 << 20, BatchBudget(std::uint64_t{1} << 40));
   const packet::Bytes ordinary = PacketBuilder().ipv4("10.0.0.1", "10.1.0.1").udp(2, 5000).payload(100).build();
   batch({dear_frame(1), ordinary}, rte_rdtsc(), 0, wait_for_a_millisecond);
-  EXPECT_EQ(figure("inspect_left"), 0U);
+  EXPECT_EQ(metric("inspect_left"), 0U);
   EXPECT_NE(lane_->confirming_took(), 0U);
   batch({ordinary}, rte_rdtsc(), 0);
   EXPECT_EQ(lane_->confirming_took(), 0U);
@@ -165,8 +165,8 @@ TEST_F(InspectLaneTest, a_batch_that_has_to_go_has_to_in_its_midst_too) {
     frames.push_back(segment(port, true, packet::tcp_ack, 101, evil));
   }
   batch(frames, rte_rdtsc(), patience, wait_for_a_millisecond);
-  EXPECT_EQ(figure("inspect_http_left"), 2U);
-  EXPECT_EQ(figure("inspect_alerts"), 0U);
+  EXPECT_EQ(metric("inspect_http_left"), 2U);
+  EXPECT_EQ(metric("inspect_alerts"), 0U);
 }
 
 // A flow that ends between two batches is looked into, however late the one before has left.
@@ -175,11 +175,11 @@ TEST_F(InspectLaneTest, a_late_batch_is_over_with_it) {
       BatchBudget(match::Detector::unlimited, long_deadline));
   const std::string begun = "GET / HTTP/1.1\r\nUser-Agent: evil\r\n";
   tcp(1000, 0, begun);
-  EXPECT_EQ(figure("inspect_alerts"), 0U);
+  EXPECT_EQ(metric("inspect_alerts"), 0U);
   tcp_batch(1000, static_cast<std::uint32_t>(begun.size()), "", rte_rdtsc(), patience);
   lane_->finish();
-  EXPECT_EQ(figure("inspect_alerts"), 1U);
-  EXPECT_EQ(figure("inspect_left"), 0U);
+  EXPECT_EQ(metric("inspect_alerts"), 1U);
+  EXPECT_EQ(metric("inspect_left"), 0U);
 }
 
 }  // namespace

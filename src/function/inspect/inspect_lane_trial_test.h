@@ -104,10 +104,10 @@ class InspectLaneTest : public testing::Test {
                       std::uint64_t age) {
     return batch({segment(port, true, packet::tcp_ack, 101 + at, text)}, tsc, age);
   }
-  std::uint64_t figure(std::string_view name) {
+  std::uint64_t metric(std::string_view name) {
     lane_->publish();
-    for (std::size_t f = 0; f < InspectLane::figure_count; ++f) {
-      if (InspectLane::figure_text(f).name == name) return lane_->figure(f);
+    for (std::size_t f = 0; f < InspectLane::metric_count; ++f) {
+      if (InspectLane::metric_text(f).name == name) return lane_->metric(f);
     }
     ADD_FAILURE() << "no " << name;
     return 0;

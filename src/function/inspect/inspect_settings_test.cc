@@ -405,8 +405,8 @@ TEST_F(InspectSettings, AReloadThatStrictRefusesLeavesTheOldRules) {
   const Made running = with_rule(good);
   ASSERT_TRUE(running.element->prepare({}));
   const auto rules_in_force = [&] {
-    for (const engine::Figure& figure : running.element->trait<engine::Metrics>()->figures()) {
-      if (figure.name == "inspect_rules") return figure.value;
+    for (const engine::Metric& metric : running.element->trait<engine::Metrics>()->metrics()) {
+      if (metric.name == "inspect_rules") return metric.value;
     }
     return std::uint64_t{0};
   };

@@ -268,7 +268,7 @@ TEST_P(InspectElement, RejectsToTheEndsThatTheRuleNames) {
     EXPECT_EQ(outcome.stats.drops[inspect_rejected], 0U) << one.action;
     EXPECT_EQ(outcome.stats.drops[inspect_dropped], 1U) << one.action << ", the rest of the flow";
     EXPECT_EQ(outcome.stats.total.emitted, one.back.size() + one.onward.size() - 1) << one.action;
-    EXPECT_EQ(outcome.figures["inspect_untold"], 0U);
+    EXPECT_EQ(outcome.metrics["inspect_untold"], 0U);
   }
 }
 
@@ -306,7 +306,7 @@ TEST_P(InspectElement, DropsWithoutAnAlert) {
   EXPECT_EQ(outcome.sent, std::vector<Bytes>{udp("a name")});
   EXPECT_EQ(outcome.stats.drops[inspect_dropped], 1U);
   EXPECT_THAT(sids(), IsEmpty());
-  EXPECT_EQ(outcome.figures["inspect_alerts"], 0U);
+  EXPECT_EQ(outcome.metrics["inspect_alerts"], 0U);
 }
 
 TEST_P(InspectElement, LinesOfAFileKeepAlertsBackAndDropsGoOn) {
@@ -321,8 +321,8 @@ TEST_P(InspectElement, LinesOfAFileKeepAlertsBackAndDropsGoOn) {
   EXPECT_EQ(outcome.sent, std::vector<Bytes>{udp("a name")});
   EXPECT_EQ(outcome.stats.drops[inspect_dropped], 3U);
   EXPECT_THAT(sids(), ElementsAre(2U));
-  EXPECT_EQ(outcome.figures["inspect_alerts"], 1U);
-  EXPECT_EQ(outcome.figures["inspect_alerts_filtered"], 2U);
+  EXPECT_EQ(outcome.metrics["inspect_alerts"], 1U);
+  EXPECT_EQ(outcome.metrics["inspect_alerts_filtered"], 2U);
 }
 
 // A limit that the settings lower is the one that counts: what is behind it is not seen.
@@ -401,8 +401,8 @@ TEST_P(InspectElement, CountsAddUpAndLanesTakeOtherRules) {
   auto engine = trial.start({udp("an evil name"), udp("a name")}, std::move(first), true);
   ASSERT_NE(engine, nullptr);
   const auto value = [&](std::string_view name) {
-    for (const engine::Figure& figure : inspect->figures()) {
-      if (figure.name == name) return figure.value;
+    for (const engine::Metric& metric : inspect->metrics()) {
+      if (metric.name == name) return metric.value;
     }
     ADD_FAILURE() << "no " << name;
     return std::uint64_t{0};
@@ -492,10 +492,10 @@ TEST_F(InspectPlan, OnlyLanesWithADeadlineStopLooking) {
       const bool dropped = one.left && policy == "drop" && one.plan.sends;
       EXPECT_EQ(judge_late(inspect, web.segment(true, ack, "GET /good HTTP/1.1\r\n\r\n")),
                 dropped ? inspect_overload : packet::no_reason);
-      std::map<std::string_view, std::uint64_t> figures;
-      for (const engine::Figure& figure : inspect.figures()) figures[figure.name] = figure.value;
-      EXPECT_EQ(figures["inspect_http_left"], one.left ? 1U : 0U);
-      EXPECT_EQ(figures["inspect_http_transactions"], one.left ? 0U : 1U);
+      std::map<std::string_view, std::uint64_t> metrics;
+      for (const engine::Metric& metric : inspect.metrics()) metrics[metric.name] = metric.value;
+      EXPECT_EQ(metrics["inspect_http_left"], one.left ? 1U : 0U);
+      EXPECT_EQ(metrics["inspect_http_transactions"], one.left ? 0U : 1U);
       inspect.stopped();
     }
   }
@@ -513,16 +513,16 @@ TEST_F(InspectPlan, WhatTheKernelForwardsIsToldOfWithItsPortAtOnce) {
   auto& inspect = static_cast<Inspect&>(*made);
   const auto prepared = inspect.prepare({.lanes = 2, .ports = {0, 1}});
   ASSERT_TRUE(prepared) << prepared.error().message;
-  const auto figures = [&] {
+  const auto metrics = [&] {
     std::map<std::string_view, std::uint64_t> all;
-    for (const engine::Figure& figure : inspect.figures()) all[figure.name] = figure.value;
+    for (const engine::Metric& metric : inspect.metrics()) all[metric.name] = metric.value;
     return std::vector{all["inspect_frames"], all["inspect_alerts"]};
   };
   EXPECT_EQ(judge_for_host(inspect, udp("an evil name"), 0, 0), packet::no_reason);
-  EXPECT_EQ(figures(), (std::vector<std::uint64_t>{1, 1}));
+  EXPECT_EQ(metrics(), (std::vector<std::uint64_t>{1, 1}));
   EXPECT_EQ(judge_late(inspect, udp("an evil name")), packet::no_reason);
   EXPECT_EQ(judge_for_host(inspect, udp("an evil name", 54), 1, 1), inspect_dropped);
-  EXPECT_EQ(figures(), (std::vector<std::uint64_t>{3, 3}));
+  EXPECT_EQ(metrics(), (std::vector<std::uint64_t>{3, 3}));
   inspect.stopped();
   std::vector<std::string> ports;
   for (const auto& event : events("alert")) ports.push_back(event.value("in_iface", "none"));

@@ -1,6 +1,6 @@
 // What frames cost an inspection that release what hundreds of others have brought: 64 streams of 252 segments, of
 // which the first byte is missing, and 64 resets that come together (port/replay_conversations.h). `whole`: all that
-// waits is handed over; `in_time`: with the time that a batch has at a deadline of 1 ms. Figures: us for the resets, ns
+// waits is handed over; `in_time`: with the time that a batch has at a deadline of 1 ms. Metrics: us for the resets, ns
 // for each other frame, the least of all rounds.
 #include <benchmark/benchmark.h>
 #include <rte_cycles.h>

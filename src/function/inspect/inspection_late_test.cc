@@ -262,7 +262,7 @@ TEST_F(InspectionLateTest, WhatIsParsedNoFurtherGoesOn) {
   }
 }
 
-// No rule is asked of it, so nothing is lost of it: it is not dropped, and no figure says that it was left.
+// No rule is asked of it, so nothing is lost of it: it is not dropped, and no metric says that it was left.
 TEST_F(InspectionLateTest, AFlowThatARuleLetsPassGoesOn) {
   for (const bool drops : {false, true}) {
     for (const bool by_device : {false, true}) {

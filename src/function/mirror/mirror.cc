@@ -193,8 +193,8 @@ Expected<engine::Element::Change> Mirror::reload(Element& fresh) {
                 }};
 }
 
-std::vector<engine::Figure> Mirror::figures() const {
-  std::vector<engine::Figure> all = {
+std::vector<engine::Metric> Mirror::metrics() const {
+  std::vector<engine::Metric> all = {
       {"mirror_copied_frames", "copies of frames that were made for monitor ports"},
       {"mirror_cut_frames", "such copies that were cut to their session's length"},
       {"mirror_skipped_frames", "copies that were not made, for want of time or of free frames"},

@@ -62,7 +62,7 @@ class Mirror final : public engine::Element,
                  engine::Emitter& out) override;
   packet::Reason judge_from_host(std::uint32_t lane, const std::uint8_t* frame, std::uint32_t length) const override;
   // Of all sessions since the start.
-  std::vector<engine::Figure> figures() const override;
+  std::vector<engine::Metric> metrics() const override;
   // Each session's since it has its name, and what each monitor port did not take since the start.
   std::string view() const override;
 

@@ -139,8 +139,8 @@ class MirrorRings : public testing::Test {
     }
     return all;
   }
-  std::uint64_t figure(std::string_view name) const {
-    for (const engine::Figure& one : mirror_->figures()) {
+  std::uint64_t metric(std::string_view name) const {
+    for (const engine::Metric& one : mirror_->metrics()) {
       if (one.name == name) return one.value;
     }
     ADD_FAILURE() << name;

@@ -90,20 +90,20 @@ TEST_F(MirrorSaturation, OriginalsLeaveAsWithoutAMirror) {
     const std::uint64_t full_before = counters_.drops[mirror_full].get();
     if (one.reader == Reader::blocked) fill(monitor);
     EXPECT_EQ(saturate(one.reader), expected);
-    EXPECT_EQ(figure("mirror_copied_frames") + figure("mirror_skipped_frames"), offered);
-    EXPECT_EQ(figure("mirror_lost_frames"), counters_.drops[mirror_full].get() - full_before);
+    EXPECT_EQ(metric("mirror_copied_frames") + metric("mirror_skipped_frames"), offered);
+    EXPECT_EQ(metric("mirror_lost_frames"), counters_.drops[mirror_full].get() - full_before);
     if (one.reader == Reader::blocked) {
-      EXPECT_EQ(figure("mirror_lost_frames"), offered) << "each is dropped at once, under the mirror's name";
+      EXPECT_EQ(metric("mirror_lost_frames"), offered) << "each is dropped at once, under the mirror's name";
       empty(monitor);
     } else {
       read_ += taken(monitor).size();
-      EXPECT_EQ(figure("mirror_copied_frames"), read_ + figure("mirror_lost_frames")) << "a copy is lost";
+      EXPECT_EQ(metric("mirror_copied_frames"), read_ + metric("mirror_lost_frames")) << "a copy is lost";
     }
     if (one.reader == Reader::nothing) {
-      EXPECT_GT(figure("mirror_skipped_frames"), 0U) << "an eighth of the pool is free";
+      EXPECT_GT(metric("mirror_skipped_frames"), 0U) << "an eighth of the pool is free";
     }
     if (one.reader == Reader::all) {
-      EXPECT_EQ(figure("mirror_copied_frames"), offered);
+      EXPECT_EQ(metric("mirror_copied_frames"), offered);
     }
   }
 }
@@ -112,8 +112,8 @@ TEST_F(MirrorSaturation, OriginalsThatAreNearlyLateHaveNoCopies) {
   const Outcome expected = without_mirror();
   use("direction = \"rx\"\nfrom = [\"lan\"]\n");
   EXPECT_EQ(saturate(Reader::all, rte_get_tsc_hz() * 8 / 10), expected) << "four fifths of the deadline";
-  EXPECT_EQ(figure("mirror_skipped_frames"), offered);
-  EXPECT_EQ(figure("mirror_copied_frames"), 0U);
+  EXPECT_EQ(metric("mirror_skipped_frames"), offered);
+  EXPECT_EQ(metric("mirror_copied_frames"), 0U);
 }
 
 // What is handed to drivers, in order: by the driver's own callback.
@@ -199,7 +199,7 @@ TEST_F(MirrorSaturation, AReloadKeepsTheCountsOfSessionsThatStay) {
     EXPECT_EQ(shown(*mirror_)["sessions"][1]["copied"], 0U) << turn;
     pass(numbered(turn));
     EXPECT_EQ(shown(*mirror_)["sessions"][1]["copied"], 1U) << turn;
-    EXPECT_EQ(figure("mirror_copied_frames"), copied += 2) << "metrics never go back";
+    EXPECT_EQ(metric("mirror_copied_frames"), copied += 2) << "metrics never go back";
   }
 }
 

@@ -23,7 +23,7 @@ TEST_F(MirrorTest, EachDirectionIsCopiedOnce) {
     pass(web);
     EXPECT_EQ(taken(wan), std::vector<Bytes>{web}) << direction;
     EXPECT_EQ(taken(monitor), std::vector<Bytes>(static_cast<std::size_t>(copies), web)) << direction;
-    EXPECT_EQ(figure("mirror_copied_frames"), static_cast<std::uint64_t>(copies));
+    EXPECT_EQ(metric("mirror_copied_frames"), static_cast<std::uint64_t>(copies));
   }
 }
 
@@ -43,8 +43,8 @@ TEST_F(MirrorTest, CopiesAreCutAndTheOriginalIsNot) {
   EXPECT_EQ(taken(monitor), std::vector<Bytes>{Bytes(web.begin(), web.begin() + 64)});
   pass(other);  // is shorter
   EXPECT_EQ(taken(monitor), std::vector<Bytes>{other});
-  EXPECT_EQ(figure("mirror_copied_frames"), 2U);
-  EXPECT_EQ(figure("mirror_cut_frames"), 1U);
+  EXPECT_EQ(metric("mirror_copied_frames"), 2U);
+  EXPECT_EQ(metric("mirror_cut_frames"), 1U);
 }
 
 TEST_F(MirrorTest, RulesChooseInEachDirection) {
@@ -69,7 +69,7 @@ TEST_F(MirrorTest, NoCopyIsMadeOnceADeadlineIsNear) {
       {web}, [](engine::Batch&) {}, rte_rdtsc() - rte_get_tsc_hz() * 8 / 10);
   EXPECT_EQ(taken(wan), std::vector<Bytes>{web});
   EXPECT_TRUE(taken(monitor).empty());
-  EXPECT_EQ(figure("mirror_skipped_frames"), 2U);
+  EXPECT_EQ(metric("mirror_skipped_frames"), 2U);
 }
 
 TEST_F(MirrorTest, NoCopyIsMadeOfTheLastFramesOfAPool) {
@@ -78,7 +78,7 @@ TEST_F(MirrorTest, NoCopyIsMadeOfTheLastFramesOfAPool) {
   pass(web);
   EXPECT_EQ(taken(wan), std::vector<Bytes>{web});
   EXPECT_TRUE(taken(monitor).empty());
-  EXPECT_EQ(figure("mirror_skipped_frames"), 2U);
+  EXPECT_EQ(metric("mirror_skipped_frames"), 2U);
 }
 
 TEST_F(MirrorTest, WhatTheMonitorPortDoesNotTakeIsLostByThatName) {
@@ -86,7 +86,7 @@ TEST_F(MirrorTest, WhatTheMonitorPortDoesNotTakeIsLostByThatName) {
   fill(monitor);
   pass(web);
   EXPECT_EQ(taken(wan), std::vector<Bytes>{web});
-  EXPECT_EQ(figure("mirror_lost_frames"), 1U);
+  EXPECT_EQ(metric("mirror_lost_frames"), 1U);
   EXPECT_EQ(counters_.drops[mirror_full].get(), 1U);
   EXPECT_EQ(counters_.drops[engine::tx_full].get(), 0U);
   empty(monitor);

@@ -62,7 +62,7 @@ TEST(Srtp, WhatLooksLikeMediaAndIsOfNoStreamGoesNowhere) {
     }
   }
   EXPECT_EQ(trial.one(udp_frame(rtp(1, 100)).build()).name(), "passes") << "protected";
-  EXPECT_EQ(trial.figure("srtp_protected_rtp"), 1U);
+  EXPECT_EQ(trial.metric("srtp_protected_rtp"), 1U);
 }
 
 TEST(Srtp, AReloadChangesWhatBecomesOfWhatNobodyProtects) {
@@ -80,7 +80,7 @@ TEST(Srtp, WhatLooksLikeMediaAndGoesToTheProxyItselfIsTheHosts) {
       "[srtp]\nunprotected = \"drop\"\n[srtp.rtsp]\nlisten = [\"10.0.0.2\"]\n[[srtp.rtsp.server]]\naddress = "
       "\"10.0.0.3\"\n");
   EXPECT_EQ(trial.one(udp_frame(rtp(1, 100), false, 5004, 20000).build()).name(), "passes");
-  EXPECT_EQ(trial.figure("srtp_media_to_host"), 1U);
+  EXPECT_EQ(trial.metric("srtp_media_to_host"), 1U);
 }
 
 }  // namespace

@@ -141,7 +141,7 @@ TEST_P(SrtpOn, ChecksumsOfAProxysStreamAreComparedAsTheyCame) {
       const auto ordinary = trial_with({stream(leaves, leaves)});
       EXPECT_EQ(proxy->one(comes.frame(rtp(0, 9)).build()).name(), "passes");
       EXPECT_EQ(ordinary->one(leaves.frame(rtp(0, 9)).build()).name(), "passes");
-      const std::uint64_t kept = proxy->figure("srtp_kept_from_device");  // until a cycle has brought the key
+      const std::uint64_t kept = proxy->metric("srtp_kept_from_device");  // until a cycle has brought the key
       const bool has_none = address(comes.source).family == 4;
       struct Case {
         Bytes frame;
@@ -175,7 +175,7 @@ TEST_P(SrtpOn, ChecksumsOfAProxysStreamAreComparedAsTheyCame) {
         if (!passes) continue;
         EXPECT_EQ(judged[i].frame, ordinary->one(cases[i].passes_as).frame) << i;
       }
-      EXPECT_EQ(proxy->figure("srtp_kept_from_device"), kept) << "the sums were the device's";
+      EXPECT_EQ(proxy->metric("srtp_kept_from_device"), kept) << "the sums were the device's";
     }
   }
 }
@@ -204,9 +204,9 @@ TEST(Srtp, WithoutAKeyAProxysPacketsPassWithOtherEnds) {
     EXPECT_EQ(passed.name(), "passes");
     EXPECT_EQ(passed.frame, to_client.frame(payload).build());
   }
-  EXPECT_EQ(trial->figure("srtp_passed_others"), 3U);
+  EXPECT_EQ(trial->metric("srtp_passed_others"), 3U);
   EXPECT_EQ(trial->one(reports_come.frame(rtcp()).build()).frame, reports_leave.frame(rtcp()).build());
-  EXPECT_EQ(trial->figure("srtp_clear_rtcp_passed"), 1U);
+  EXPECT_EQ(trial->metric("srtp_clear_rtcp_passed"), 1U);
 }
 
 TEST(Srtp, CountsWhatComesForTheProxysPortsAndIsNoStreams) {
@@ -216,7 +216,7 @@ TEST(Srtp, CountsWhatComesForTheProxysPortsAndIsNoStreams) {
     const Judged judged = trial->one(frame);
     EXPECT_EQ(judged.name(), becomes);
     EXPECT_EQ(judged.frame, frame);
-    return trial->figure("srtp_media_to_host");
+    return trial->metric("srtp_media_to_host");
   };
   EXPECT_EQ(strays_after({"10.9.0.2", 5004, "10.1.0.1", 20002}), 1U) << "the address that clients open";
   EXPECT_EQ(strays_after({"10.9.0.2", 5004, "10.1.0.1", 30000}), 1U) << "another port";

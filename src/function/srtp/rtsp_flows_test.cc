@@ -216,7 +216,7 @@ TEST(Srtp, HandsRtspToTheHost) {
                                  four("10.0.0.2", "10.0.0.1").tcp(1, 2).fragment(64, false).build()},
                                 stage_of(section));
   EXPECT_EQ(out.sent, std::vector<Bytes>{other});
-  EXPECT_EQ(out.figures.at("srtp_to_rtsp_proxy"), 2U);
+  EXPECT_EQ(out.metrics.at("srtp_to_rtsp_proxy"), 2U);
   EXPECT_EQ(out.stats.drops[srtp_rtsp_fragment], 1U);
   std::uint64_t dropped = 0;
   for (unsigned reason = 0; reason < packet::max_reasons; ++reason) dropped += out.stats.drops[reason];

@@ -114,13 +114,13 @@ TEST(Srtp, MediaOfAServerThatNobodyProtectsGoNowhere) {
     }
   }
   EXPECT_EQ(trial.one(udp_frame(rtp(1, 100)).build()).name(), "passes") << "protected";
-  EXPECT_EQ(trial.figure("srtp_protected_rtp"), 1U);
+  EXPECT_EQ(trial.metric("srtp_protected_rtp"), 1U);
 }
 
 TEST(Srtp, MediaOfAServerToTheProxyItselfAreTheHosts) {
   SrtpTrial trial(servers + "listen = [\"10.0.0.2\"]\n[[srtp.rtsp.server]]\naddress = \"10.0.0.1\"\n");
   EXPECT_EQ(trial.one(udp_frame(rtp(1, 100), false, 5004, 20000).build()).name(), "passes");
-  EXPECT_EQ(trial.figure("srtp_media_to_host"), 1U);
+  EXPECT_EQ(trial.metric("srtp_media_to_host"), 1U);
   EXPECT_EQ(trial.one(PacketBuilder().ipv4("10.0.0.1", "10.0.0.3").udp(5004, 20000).payload(rtp(1, 9)).build()).name(),
             "srtp_unprotected");
 }

@@ -38,7 +38,7 @@ std::vector<std::string> warnings_at_start(const std::string& text) {
   SrtpTrial trial(text);
   std::vector<std::string> warnings = streams_of(trial).take_warnings();
   std::erase_if(warnings, [](const std::string& one) { return one.find(" of the file protect") != one.npos; });
-  EXPECT_EQ(trial.figure("srtp_keys_shared"), warnings.size());
+  EXPECT_EQ(trial.metric("srtp_keys_shared"), warnings.size());
   return warnings;
 }
 
@@ -148,7 +148,7 @@ TEST(SharedKeys, OfManyStreamsAreAFewLines) {
   const auto warnings = streams_of(trial).take_warnings();
   ASSERT_THAT(warnings, SizeIs(18)) << "and the one on starts";
   EXPECT_THAT(warnings[16], HasSubstr("srtp_keys_shared count all"));
-  EXPECT_EQ(trial.figure("srtp_keys_shared"), 39U);
+  EXPECT_EQ(trial.metric("srtp_keys_shared"), 39U);
 }
 
 TEST(SharedKeys, OfStreamsThatComeLaterAreToldOf) {
@@ -172,7 +172,7 @@ TEST(SharedKeys, OfStreamsThatComeLaterAreToldOf) {
   ASSERT_TRUE(streams.remove_text(text_of(7002), "the request"));
   ASSERT_TRUE(streams.add_text(text_of(7003, "protect", other_key30), "the request")) << "nobody has it any more";
   EXPECT_THAT(streams.take_warnings(), IsEmpty());
-  EXPECT_EQ(trial.figure("srtp_keys_shared"), 2U);
+  EXPECT_EQ(trial.metric("srtp_keys_shared"), 2U);
 }
 
 // However many wait for the log.

@@ -71,7 +71,7 @@ TEST(Streams, ThatComeBackToTheirKeyOverTheApiAreToldOf) {
   ASSERT_THAT(warnings, ElementsAre(HasSubstr(warning_of_7000)));
   EXPECT_EQ(warnings[0].find(key30.substr(0, 8)), std::string::npos);
   EXPECT_THAT(streams.take_warnings(), IsEmpty());
-  EXPECT_EQ(trial.figure("srtp_keys_again"), 1U);
+  EXPECT_EQ(trial.metric("srtp_keys_again"), 1U);
 }
 
 TEST(Streams, ThatComeBackToTheirKeyByReloadsAreToldOf) {
@@ -81,12 +81,12 @@ TEST(Streams, ThatComeBackToTheirKeyByReloadsAreToldOf) {
   const auto reload = [&](const std::string& text) { trial.element().reload(*srtp_of(text))->commit(); };
   reload(stream_text("protect", "rate = 9_000_000\n"));
   reload("");
-  EXPECT_EQ(trial.figure("srtp_keys_again"), 0U);
+  EXPECT_EQ(trial.metric("srtp_keys_again"), 0U);
   reload(stream_text("protect"));
   EXPECT_THAT(streams.take_warnings(), ElementsAre(HasSubstr("protects with a key that it has had before")));
   reload(stream_text("protect", "", other_key30));
   reload(stream_text("protect"));
-  EXPECT_EQ(trial.figure("srtp_keys_again"), 2U);
+  EXPECT_EQ(trial.metric("srtp_keys_again"), 2U);
 }
 
 TEST(Streams, OnlyThoseThatProtectAreToldOfAtTheStart) {
@@ -109,7 +109,7 @@ TEST(Streams, ThatWaitForTheLogAreFew) {
   const auto warnings = streams.take_warnings();
   EXPECT_EQ(warnings.size(), 17U);
   EXPECT_THAT(warnings.back(), HasSubstr("srtp_keys_again and srtp_keys_shared count all"));
-  EXPECT_EQ(trial.figure("srtp_keys_again"), 40U);
+  EXPECT_EQ(trial.metric("srtp_keys_again"), 40U);
 }
 
 }  // namespace

@@ -121,8 +121,8 @@ Expected<void> Srtp::launch_together(std::span<engine::Batch* const> batches, de
   return devices_[batches.front()->device]->crypto->run(std::span(all).first(batches.size()), stream);
 }
 
-std::vector<engine::Figure> Srtp::figures() const {
-  std::vector<engine::Figure> all = {
+std::vector<engine::Metric> Srtp::metrics() const {
+  std::vector<engine::Metric> all = {
       {"srtp_streams", "5-tuples whose media is protected or unprotected", streams_ ? streams_->size() : 0, false},
       {"srtp_protected_rtp", "RTP packets that were protected"},
       {"srtp_protected_rtcp", "RTCP packets that were protected"},

@@ -118,7 +118,7 @@ class Srtp final : public engine::Element,
                                  std::uint32_t length) const override {
     return rtsp_guard_.went_past(frame, length) ? srtp_rtsp_past_proxy : packet::no_reason;
   }
-  std::vector<engine::Figure> figures() const override;
+  std::vector<engine::Metric> metrics() const override;
   // The proxy needs a router, and behind one no stream may go to many.
   bool check_chain(const engine::Pipeline& pipeline, Settings& section, bool was_right,
                    const std::function<std::string(std::string_view)>& chain_with) const override;

@@ -34,8 +34,8 @@ TEST_P(SrtpChain, BeforeABridge) {
   const Outcome out = trial.run(clear, srtp_of(stream_text("protect")));
   ASSERT_EQ(out.sent.size(), 201U);
   EXPECT_EQ(out.sent.back(), other);
-  EXPECT_EQ(out.figures.at("srtp_protected_rtp"), 200U);
-  EXPECT_EQ(out.figures.at("srtp_kept_from_device"), 0U);
+  EXPECT_EQ(out.metrics.at("srtp_protected_rtp"), 200U);
+  EXPECT_EQ(out.metrics.at("srtp_kept_from_device"), 0U);
   EXPECT_EQ(out.stats.drops[srtp_replayed], 1U);
   const Outcome back = trial.run(out.sent, srtp_of(stream_text("unprotect")));
   clear.pop_back();
@@ -53,7 +53,7 @@ TEST_P(SrtpChain, BehindAnAcl) {
   }
   const Outcome out = trial.run(frames, behind_an_acl(stream_text("protect")));
   EXPECT_EQ(out.stats.drops[acl_denied], 100U);
-  EXPECT_EQ(out.figures.at("srtp_protected_rtp"), 100U);
+  EXPECT_EQ(out.metrics.at("srtp_protected_rtp"), 100U);
   EXPECT_EQ(out.sent.size(), 200U + engine::burst_size);
   const Outcome back = trial.run(out.sent, srtp_of(stream_text("unprotect")));
   std::vector<Bytes> media;

@@ -57,11 +57,11 @@ void there_and_back(const Form& form) {
     ASSERT_EQ(opened[i].name(), "passes") << i;
     EXPECT_EQ(opened[i].frame, clear[i]) << i;
   }
-  EXPECT_EQ(protects.figure("srtp_protected_rtp"), 15U);
-  EXPECT_EQ(protects.figure("srtp_protected_rtcp"), 15U);
-  EXPECT_EQ(unprotects.figure("srtp_unprotected_rtp"), 15U);
-  EXPECT_EQ(unprotects.figure("srtp_unprotected_rtcp"), 15U);
-  EXPECT_EQ(unprotects.figure("srtp_protected_rtp"), 0U);
+  EXPECT_EQ(protects.metric("srtp_protected_rtp"), 15U);
+  EXPECT_EQ(protects.metric("srtp_protected_rtcp"), 15U);
+  EXPECT_EQ(unprotects.metric("srtp_unprotected_rtp"), 15U);
+  EXPECT_EQ(unprotects.metric("srtp_unprotected_rtcp"), 15U);
+  EXPECT_EQ(unprotects.metric("srtp_protected_rtp"), 0U);
 }
 
 TEST_P(SrtpOn, ThereAndBack) {
@@ -92,7 +92,7 @@ TEST_P(SrtpOn, WhatIsNoStreamsPassesUntouched) {
     EXPECT_EQ(judged[i].name(), "passes") << i;
     EXPECT_EQ(judged[i].frame, frames[i]) << i;
   }
-  EXPECT_EQ(trial.figure("srtp_protected_rtp"), 0U);
+  EXPECT_EQ(trial.metric("srtp_protected_rtp"), 0U);
 }
 
 TEST_P(SrtpOn, WhatCannotBeProtectedIsDroppedByName) {
@@ -126,7 +126,7 @@ TEST_P(SrtpOn, WhatCannotBeProtectedIsDroppedByName) {
   };
   for (const auto& [frame, name] : cases) EXPECT_EQ(trial.one(frame).name(), name);
   EXPECT_EQ(trial.one(udp_frame(rtp(101, 1448 - 10)).build()).name(), "passes") << "1,500 bytes with its tag";
-  EXPECT_EQ(trial.figure("srtp_protected_rtp"), 3U);
+  EXPECT_EQ(trial.metric("srtp_protected_rtp"), 3U);
 }
 
 TEST_P(SrtpOn, Ipv6ThatIsNotPlain) {
@@ -233,7 +233,7 @@ TEST_P(SrtpOn, WhatIsFalsifiedNeverPasses) {
   EXPECT_EQ(unprotects.one(sealed).name(), "passes");
   EXPECT_EQ(unprotects.one(sealed).name(), "srtp_replayed");
   EXPECT_EQ(SrtpTrial(stream_text("unprotect", "", other_key30)).one(sealed).name(), "srtp_auth_failed");
-  EXPECT_EQ(unprotects.figure("srtp_unprotected_rtp"), 1U);
+  EXPECT_EQ(unprotects.metric("srtp_unprotected_rtp"), 1U);
 }
 
 TEST_P(SrtpOn, TwiceInOneBatchPassesOnce) {
@@ -267,14 +267,14 @@ TEST_P(SrtpOn, RolloverCounterThatWasSignalled) {
 TEST_P(SrtpOn, RtcpOnPortsOfItsOwn) {
   const std::string ports = "rtcp_source_port = 5005\nrtcp_destination_port = 6001";
   SrtpTrial protects(stream_text("protect", ports));
-  EXPECT_EQ(protects.figure("srtp_streams"), 2U);
+  EXPECT_EQ(protects.metric("srtp_streams"), 2U);
   const Judged control = protects.one(udp_frame(rtcp(), false, 5005, 6001).build());
   EXPECT_EQ(payload_of(control.frame, false).size(), rtcp().size() + 14);
   Bytes type72 = rtp(1, 30);  // RTP of payload type 72 with the marker looks like RTCP
   type72[1] = 200;
   EXPECT_EQ(payload_of(protects.one(udp_frame(type72).build()).frame, false).size(), type72.size() + 10);
-  EXPECT_EQ(protects.figure("srtp_protected_rtcp"), 1U);
-  EXPECT_EQ(protects.figure("srtp_protected_rtp"), 1U);
+  EXPECT_EQ(protects.metric("srtp_protected_rtcp"), 1U);
+  EXPECT_EQ(protects.metric("srtp_protected_rtp"), 1U);
   EXPECT_EQ(protects.one(udp_frame(rtp(1, 30), false, 5005, 6001).build()).name(), "srtp_malformed");
 }
 
@@ -283,7 +283,7 @@ TEST_P(SrtpOn, OthersPassIfTheyMay) {
   const Bytes stun = udp_frame({0, 1, 0, 0}).build();
   EXPECT_EQ(trial.one(stun).name(), "passes");
   EXPECT_EQ(trial.one(stun).frame, stun);
-  EXPECT_EQ(trial.figure("srtp_passed_others"), 2U);
+  EXPECT_EQ(trial.metric("srtp_passed_others"), 2U);
 }
 
 TEST_P(SrtpOn, AStreamIsOneLanes) {
@@ -401,7 +401,7 @@ TEST(Srtp, WhatOnlyTheKernelCouldForward) {
     EXPECT_EQ(trial.one(udp_frame(rtp(1, 30), false, 1, 2).build(), how).name(), "passes");
   }
   EXPECT_EQ(passing.one(other, {.transit = SrtpTrial::How::Transit::before}).name(), "srtp_not_plain");
-  EXPECT_EQ(passing.figure("srtp_passed_others"), 1U);
+  EXPECT_EQ(passing.metric("srtp_passed_others"), 1U);
 }
 
 void reload(SrtpTrial& trial, const std::string& text, const std::string& answer) {
@@ -430,7 +430,7 @@ TEST_P(SrtpOn, ReloadKeepsWhatStays) {
   reload(trial, stream_text("protect", "", other_key30), "1 SRTP stream is in force");
   EXPECT_EQ(trial.one(first_frame).name(), "passes") << "another key";
   EXPECT_EQ(trial.one(second_frame).name(), "srtp_ended");
-  EXPECT_EQ(trial.figure("srtp_streams"), 1U);
+  EXPECT_EQ(trial.metric("srtp_streams"), 1U);
 }
 
 TEST_P(SrtpOn, ReloadThatHasNoRoomChangesNothing) {
@@ -458,7 +458,7 @@ TEST(Srtp, WhatExceedsTheStreamsRateIsDropped) {
     }
     EXPECT_EQ(passed, 3028U / 84);
     EXPECT_EQ(policed, 60U - passed);
-    EXPECT_EQ(trial.figure("srtp_protected_rtp"), passed);
+    EXPECT_EQ(trial.metric("srtp_protected_rtp"), passed);
     // It has used no index, and another 5-tuple's frames pass.
     EXPECT_EQ(trial.one(udp_frame(rtp(1, 30), false, 7, 8).build()).name(), "passes");
   }
@@ -494,7 +494,7 @@ TEST(SrtpOnGpu, AStreamThatHasJustComeIsComputedByTheCore) {
     return text.replace(text.find("protect"), 7, "unprotect");
   }());
   ASSERT_EQ(trial.one(udp_frame(rtp(1, 30)).build()).name(), "passes");
-  EXPECT_EQ(trial.figure("srtp_kept_from_device"), 0U);
+  EXPECT_EQ(trial.metric("srtp_kept_from_device"), 0U);
   reload(trial, stream_text("protect") + second, "2 SRTP streams are in force");
   const auto both = [&](std::uint16_t sequence) {
     return std::vector<Bytes>{udp_frame(rtp(sequence, 30)).build(), udp_frame(rtp(sequence, 30), true).build(),
@@ -507,11 +507,11 @@ TEST(SrtpOnGpu, AStreamThatHasJustComeIsComputedByTheCore) {
     }
   };
   are_right(trial.run(both(10), {.new_cycle = false}), both(10));
-  EXPECT_EQ(trial.figure("srtp_kept_from_device"), 2U) << "those of the new stream";
+  EXPECT_EQ(trial.metric("srtp_kept_from_device"), 2U) << "those of the new stream";
   trial.begin_cycle();
   are_right(trial.run(both(20)), both(20));
-  EXPECT_EQ(trial.figure("srtp_kept_from_device"), 2U);
-  EXPECT_EQ(trial.figure("srtp_protected_rtp"), 9U);
+  EXPECT_EQ(trial.metric("srtp_kept_from_device"), 2U);
+  EXPECT_EQ(trial.metric("srtp_protected_rtp"), 9U);
 }
 
 TEST(SrtpOnGpu, KeysDerivedOnTheWayAndShortBuffersAreTheCores) {
@@ -522,13 +522,13 @@ TEST(SrtpOnGpu, KeysDerivedOnTheWayAndShortBuffersAreTheCores) {
   std::vector<Bytes> clear, between;
   for (std::uint16_t i = 0; i < 6; ++i) clear.push_back(udp_frame(rtp(i, 100)).build());
   for (const Judged& judged : protects.run(clear)) between.push_back(judged.frame);
-  EXPECT_EQ(protects.figure("srtp_kept_from_device"), 6U);
+  EXPECT_EQ(protects.metric("srtp_kept_from_device"), 6U);
   const std::vector<Judged> opened = unprotects.run(between);
   for (std::size_t i = 0; i < clear.size(); ++i) EXPECT_EQ(opened[i].frame, clear[i]) << opened[i].name();
 
   SrtpTrial trial(stream_text("protect")), opens(stream_text("unprotect"));
   const Judged sealed = trial.one(clear[0], {.headroom = 128});
-  EXPECT_EQ(trial.figure("srtp_kept_from_device"), 1U);
+  EXPECT_EQ(trial.metric("srtp_kept_from_device"), 1U);
   EXPECT_EQ(opens.one(sealed.frame).frame, clear[0]);
 }
 

@@ -207,9 +207,9 @@ class SrtpTrial {
   Judged one(const Bytes& frame, std::uint32_t lane = 0) { return run({frame}, {.lane = lane}).front(); }
   Judged one(const Bytes& frame, const How& how) { return run({frame}, how).front(); }
 
-  std::uint64_t figure(std::string_view name) const {
-    for (const engine::Figure& figure : element_->trait<engine::Metrics>()->figures()) {
-      if (figure.name == name) return figure.value;
+  std::uint64_t metric(std::string_view name) const {
+    for (const engine::Metric& metric : element_->trait<engine::Metrics>()->metrics()) {
+      if (metric.name == name) return metric.value;
     }
     ADD_FAILURE() << name;
     return 0;

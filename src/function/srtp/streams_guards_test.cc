@@ -16,8 +16,8 @@ TEST(Streams, WhatEndedIsGuardedUntilNothingComes) {
   ASSERT_TRUE(streams.add(rtp_alone));
   ASSERT_EQ(trial.one(frame_to(7000, 1)).name(), "passes");
   ASSERT_EQ(streams.remove(std::vector{key_of(7000)}, MediaOrigin::rtsp, true), 1U);
-  EXPECT_EQ(trial.figure("srtp_streams"), 0U);
-  EXPECT_EQ(trial.figure("srtp_ended_streams"), 1U);
+  EXPECT_EQ(trial.metric("srtp_streams"), 0U);
+  EXPECT_EQ(trial.metric("srtp_ended_streams"), 1U);
   EXPECT_EQ(trial.one(frame_to(7000, 2)).name(), "srtp_ended");
   const auto now = Clock::now();
   streams.tidy(now + std::chrono::seconds(4));
@@ -25,9 +25,9 @@ TEST(Streams, WhatEndedIsGuardedUntilNothingComes) {
   streams.tidy(now + std::chrono::seconds(6));
   EXPECT_EQ(trial.one(frame_to(7000, 4)).name(), "srtp_ended") << "some came since";
   streams.tidy(now + std::chrono::seconds(7));
-  EXPECT_EQ(trial.figure("srtp_ended_streams"), 1U);
+  EXPECT_EQ(trial.metric("srtp_ended_streams"), 1U);
   streams.tidy(now + std::chrono::seconds(13));
-  EXPECT_EQ(trial.figure("srtp_ended_streams"), 0U);
+  EXPECT_EQ(trial.metric("srtp_ended_streams"), 0U);
   EXPECT_EQ(trial.one(frame_to(7000, 5)).name(), "passes");
   // A new one takes the place of one that is guarded.
   ASSERT_TRUE(streams.add(settings_of(7000)));
@@ -52,9 +52,9 @@ TEST(Streams, WhatCarriedRtcpIsGuardedForLonger) {
     const auto before = Clock::now();
     ASSERT_EQ(streams.remove(std::vector{key_of(7000)}, MediaOrigin::rtsp, true), 1U);
     streams.tidy(before + lasts - seconds(1));
-    EXPECT_EQ(trial.figure("srtp_ended_streams"), 1U) << lasts.count();
+    EXPECT_EQ(trial.metric("srtp_ended_streams"), 1U) << lasts.count();
     streams.tidy(Clock::now() + lasts);
-    EXPECT_EQ(trial.figure("srtp_ended_streams"), 0U) << lasts.count();
+    EXPECT_EQ(trial.metric("srtp_ended_streams"), 0U) << lasts.count();
   }
 }
 
@@ -72,7 +72,7 @@ TEST(Streams, OnlyWhatComesInClearIsGuarded) {
   for (const auto& one : all) keys.push_back(one.key);
   ASSERT_TRUE(streams.add(all));
   EXPECT_EQ(streams.remove(keys, MediaOrigin::rtsp, true), 5U);
-  EXPECT_EQ(trial.figure("srtp_ended_streams"), 1U);
+  EXPECT_EQ(trial.metric("srtp_ended_streams"), 1U);
   EXPECT_EQ(trial.one(frame_to(7000, 1)).name(), "srtp_ended");
   for (const unsigned port : {7001U, 7002U, 7003U, 7004U}) EXPECT_EQ(trial.one(frame_to(port, 1)).name(), "passes");
 }
@@ -108,13 +108,13 @@ TEST(Streams, ALiveStreamTakesThePlaceOfTheOldestGuard) {
   MediaStreams& streams = streams_of(trial);
   for (unsigned i = 0; i < 128; ++i)
     come_and_end(streams, medium_of(("10.0.1." + std::to_string(i / 8)).c_str(), 7000 + i));
-  EXPECT_EQ(trial.figure("srtp_ended_streams"), 128U);
-  EXPECT_EQ(trial.figure("srtp_guards_cut_short"), 0U);
+  EXPECT_EQ(trial.metric("srtp_ended_streams"), 128U);
+  EXPECT_EQ(trial.metric("srtp_guards_cut_short"), 0U);
   ASSERT_TRUE(streams.add(settings_of(6000)));
   ASSERT_TRUE(streams.add(medium_of("10.0.1.0", 7005))) << "a guard's own place";
-  EXPECT_EQ(trial.figure("srtp_streams"), 2U);
-  EXPECT_EQ(trial.figure("srtp_ended_streams"), 126U);
-  EXPECT_EQ(trial.figure("srtp_guards_cut_short"), 1U);
+  EXPECT_EQ(trial.metric("srtp_streams"), 2U);
+  EXPECT_EQ(trial.metric("srtp_ended_streams"), 126U);
+  EXPECT_EQ(trial.metric("srtp_guards_cut_short"), 1U);
   EXPECT_EQ(streams.noted(medium_of("10.0.1.0", 7000)[0].key), 0U);
   std::size_t count = 0;
   std::set<std::string> names;
@@ -129,8 +129,8 @@ TEST(Streams, AClientHasItsShareOfGuardsAndNoMore) {
   MediaStreams& streams = streams_of(trial);
   come_and_end(streams, medium_of("10.0.0.9", 6000));
   for (unsigned i = 0; i < 1000; ++i) come_and_end(streams, medium_of("10.0.0.2", 7000 + i));
-  EXPECT_EQ(trial.figure("srtp_ended_streams"), 9U);
-  EXPECT_EQ(trial.figure("srtp_guards_cut_short"), 992U);
+  EXPECT_EQ(trial.metric("srtp_ended_streams"), 9U);
+  EXPECT_EQ(trial.metric("srtp_guards_cut_short"), 992U);
   EXPECT_EQ(trial.one(frame_to(7992, 1)).name(), "srtp_ended");
   EXPECT_EQ(trial.one(frame_to(7991, 1)).name(), "passes") << "its own oldest made room";
   // Of the explicit mode all come addressed to the proxy; a client is where they go.
@@ -139,7 +139,7 @@ TEST(Streams, AClientHasItsShareOfGuardsAndNoMore) {
     one[0].leaves = medium_of(i < 10 ? "10.9.0.1" : "10.9.0.2", 8000 + i)[0].key;
     come_and_end(streams, one);
   }
-  EXPECT_EQ(trial.figure("srtp_ended_streams"), 25U);
+  EXPECT_EQ(trial.metric("srtp_ended_streams"), 25U);
 }
 
 }  // namespace

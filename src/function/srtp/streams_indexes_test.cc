@@ -88,8 +88,8 @@ TEST(StreamIndexes, AreKeptWhateverPacketsMayComeBy) {
     }
     ASSERT_EQ(trial.change(text_of(7000, action) + "ingress = \"lan\"\n"), "");
     EXPECT_EQ(trial.one(20005), "passes");
-    EXPECT_EQ(trial.stage.figure("srtp_keys_again"), 0U);
-    EXPECT_EQ(trial.stage.figure("srtp_streams"), 1U);
+    EXPECT_EQ(trial.stage.metric("srtp_keys_again"), 0U);
+    EXPECT_EQ(trial.stage.metric("srtp_streams"), 1U);
   }
 }
 
@@ -152,7 +152,7 @@ TEST(StreamIndexes, BeginAnewUnderNoKeyThatTheyHad) {
     EXPECT_EQ(trial.change(with_crypto(other, action, "max_ssrcs = 17\n")).empty(), trial.protects)
         << "as no key is new";
     EXPECT_EQ(trial.change(with_crypto(suite + "AAAA" + key30.substr(4), action, "max_ssrcs = 18\n")), "");
-    EXPECT_EQ(trial.stage.figure("srtp_keys_again"), 0U);
+    EXPECT_EQ(trial.stage.metric("srtp_keys_again"), 0U);
   }
 }
 

@@ -287,8 +287,8 @@ TEST(MeasuredStreamList, SaysWhatTheyHold) {
   EXPECT_EQ(streams.list(1, {}, count).front().rate, rate);
   EXPECT_EQ(streams.list(1, {}, count).front().measured, "not yet");
   streams.measure();
-  EXPECT_EQ(trial.figure("srtp_measuring_streams"), 1U);
-  EXPECT_EQ(trial.figure("srtp_raises_refused"), 0U);
+  EXPECT_EQ(trial.metric("srtp_measuring_streams"), 1U);
+  EXPECT_EQ(trial.metric("srtp_raises_refused"), 0U);
   ASSERT_TRUE(streams.replace_text(text_of(7000) + "rate = 1\n", "the request"));
   EXPECT_EQ(streams.list(1, {}, count).front().rate, 1U);
   EXPECT_EQ(streams.list(1, {}, count).front().measured, "no");

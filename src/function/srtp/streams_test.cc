@@ -97,7 +97,7 @@ TEST(Streams, ComeAndGoWhileTheStageRuns) {
   ASSERT_TRUE(streams.add(settings_of(7000)));
   const Bytes sealed = trial.one(clear).frame;
   EXPECT_NE(sealed, clear);
-  EXPECT_EQ(trial.figure("srtp_streams"), 2U);
+  EXPECT_EQ(trial.metric("srtp_streams"), 2U);
   SrtpTrial opener("[[srtp.stream]]\n" + text_of(7000, "unprotect"));
   EXPECT_EQ(opener.one(sealed).frame, clear);
   EXPECT_EQ(streams.remove(std::vector{key_of(7000)}, MediaOrigin::rtsp, false), 1U);
@@ -149,7 +149,7 @@ TEST(Streams, OfTheApiAreAdmitted) {
     const auto answer = streams.add_text(one.text, "the request");
     ASSERT_FALSE(answer) << one.text;
     EXPECT_EQ(answer.error().message, "the stream 10.0.0.1:5004 -> 10.0.0.2:7000 is not admitted: " + one.why);
-    EXPECT_EQ(trial.figure("srtp_streams"), 2U);
+    EXPECT_EQ(trial.metric("srtp_streams"), 2U);
     EXPECT_EQ(admission.state().rate, 0U);
   }
   EXPECT_EQ(admission.state().refused, std::size(refused));
@@ -241,11 +241,11 @@ TEST(Streams, AllOrNoneAndEachOnce) {
   for (const unsigned port : {7001U, 7002U}) three.push_back(settings_of(port)[0]);
   EXPECT_FALSE(streams.add(three)) << "six keys more";
   EXPECT_EQ(trial.one(frame_to(7000, 1)).frame, frame_to(7000, 1));
-  EXPECT_EQ(trial.figure("srtp_streams"), 1U);
+  EXPECT_EQ(trial.metric("srtp_streams"), 1U);
   three.pop_back();
   EXPECT_TRUE(streams.add(three));
   EXPECT_FALSE(streams.add(three));
-  EXPECT_EQ(trial.figure("srtp_streams"), 3U);
+  EXPECT_EQ(trial.metric("srtp_streams"), 3U);
 }
 
 TEST(Streams, OnlyWhoAddedTakesAway) {
@@ -267,13 +267,13 @@ TEST(Streams, OnlyWhoAddedTakesAway) {
                              "the request")
                 ->done,
             "the stream 10.0.0.1:5004 -> 10.0.0.2:8000 is gone");
-  EXPECT_EQ(trial.figure("srtp_streams"), 2U);
+  EXPECT_EQ(trial.metric("srtp_streams"), 2U);
   // A reload takes only its own, and does not take another's 5-tuple.
   const auto none = srtp_of("");
   const auto taken = srtp_of("[[srtp.stream]]\n" + text_of(7000));
   EXPECT_FALSE(trial.element().reload(*taken));
   trial.element().reload(*none)->commit();
-  EXPECT_EQ(trial.figure("srtp_streams"), 1U);
+  EXPECT_EQ(trial.metric("srtp_streams"), 1U);
   EXPECT_NE(trial.one(frame_to(7000, 9)).frame, frame_to(7000, 9));
 }
 
@@ -306,9 +306,9 @@ TEST(Streams, OfTheApiAreReplacedInOneStep) {
   EXPECT_EQ(opens.one(first).frame, clear);
   EXPECT_EQ(opens.one(late).frame, frame_to(7000, 100));
   EXPECT_EQ(opens_new.one(second).frame, clear);
-  EXPECT_EQ(trial.figure("srtp_streams"), 2U);
+  EXPECT_EQ(trial.metric("srtp_streams"), 2U);
   streams.tidy(Clock::now());
-  EXPECT_EQ(trial.figure("srtp_leaving_streams"), 0U);
+  EXPECT_EQ(trial.metric("srtp_leaving_streams"), 0U);
   EXPECT_EQ(streams.replace_text(text_of(6000), "the request").error().message,
             "the stream 10.0.0.1:5004 -> 10.0.0.2:6000 is in the table already, and not by the API");
   EXPECT_FALSE(streams.replace_text(ends_of_7000, "the request"));
@@ -371,8 +371,8 @@ TEST(Streams, OfTheApiAndTheFileAreGuardedUntilTheyAreReleased) {
   for (int twice = 0; twice < 2; ++twice) {
     trial.element().reload(*srtp_of(""))->commit();
     expect(6000, "srtp_ended");
-    EXPECT_EQ(trial.figure("srtp_streams"), 0U);
-    EXPECT_EQ(trial.figure("srtp_ended_streams"), 1U);
+    EXPECT_EQ(trial.metric("srtp_streams"), 0U);
+    EXPECT_EQ(trial.metric("srtp_ended_streams"), 1U);
   }
   trial.element().reload(*srtp_of(stream_text("protect")))->commit();
   EXPECT_NE(trial.one(frame_to(6000, 1)).frame, frame_to(6000, 1));
@@ -398,11 +398,11 @@ TEST(Streams, KeysOfWhatTheApiTookOutGoWhenLanesHaveLeft) {
       streams.remove_text("source = \"10.0.0.1\"\nsource_port = 5004\ndestination = \"10.0.0.2\"\n"
                           "destination_port = 7000\n",
                           "the request"));
-  EXPECT_EQ(trial.figure("srtp_leaving_streams"), 1U);
+  EXPECT_EQ(trial.metric("srtp_leaving_streams"), 1U);
   EXPECT_FALSE(streams.add_text(text_of(7001), "the request")) << "there are no keys";
   under_way.end();
   streams.tidy(Clock::now());
-  EXPECT_EQ(trial.figure("srtp_leaving_streams"), 0U);
+  EXPECT_EQ(trial.metric("srtp_leaving_streams"), 0U);
   EXPECT_TRUE(streams.add_text(text_of(7001), "the request"));
 }
 
@@ -421,7 +421,7 @@ TEST(Streams, ClearRtcpPassesOrIsDroppedByName) {
   EXPECT_EQ(passed.frame, to(7001, rtcp()));
   EXPECT_EQ(trial.one(to(7001, Bytes(8, 0))).name(), "srtp_not_media");
   EXPECT_EQ(trial.one(to(7003, rtcp())).name(), "srtp_clear_rtcp");
-  EXPECT_EQ(trial.figure("srtp_clear_rtcp_passed"), 1U);
+  EXPECT_EQ(trial.metric("srtp_clear_rtcp_passed"), 1U);
   EXPECT_EQ(streams.noted(key_of(7001)), 1U);
   EXPECT_EQ(trial.one(to(7003, Bytes(8, 0))).name(), "srtp_not_media");
   EXPECT_EQ(streams.noted(key_of(7003)), 1U) << "who sends it is there";

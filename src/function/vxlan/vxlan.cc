@@ -334,7 +334,7 @@ Expected<engine::Element::Change> Vxlan::reload(Element& fresh) {
                 }};
 }
 
-std::vector<engine::Figure> Vxlan::figures() const {
+std::vector<engine::Metric> Vxlan::metrics() const {
   const auto sum = [](const auto& sides, auto counter) {
     std::uint64_t all = 0;
     for (const auto& side : sides) all += (side.*counter).get();

@@ -52,7 +52,7 @@ class Vxlan final : public engine::Element,
   unsigned leave(std::uint32_t lane, std::uint16_t port, rte_mbuf** frames, unsigned count,
                  engine::Emitter& out) override;
   Expected<Change> reload(Element& fresh) override;
-  std::vector<engine::Figure> figures() const override;
+  std::vector<engine::Metric> metrics() const override;
   std::vector<engine::Trouble> troubles() const override {
     return control_ ? control_->troubles() : std::vector<engine::Trouble>();
   }

@@ -110,8 +110,8 @@ Connection::Connection(Shared shared, Accepted&& accepted, Expected<Fd> server, 
       deadline_(now + shared.options.connect_timeout),
       proxy_(settings_of(shared.options), addresses_of(accepted, server), *this) {
   client_.fd = std::move(accepted.fd);
-  Figures::add(shared_.figures.connections);
-  Figures::add(shared_.figures.accepted);
+  Metrics::add(shared_.metrics.connections);
+  Metrics::add(shared_.metrics.accepted);
   if (server) {
     server_.fd = std::move(*server);
     return;
@@ -121,10 +121,10 @@ Connection::Connection(Shared shared, Accepted&& accepted, Expected<Fd> server, 
 
 Connection::~Connection() {
   const media::rtsp::Counters& counters = proxy_.counters();
-  Figures::add(shared_.figures.overflowed, counters.overflows);
-  Figures::add(shared_.figures.requests, counters.requests);
-  Figures::add(shared_.figures.interleaved_dropped, counters.interleaved_dropped);
-  shared_.figures.connections.fetch_sub(1, std::memory_order_relaxed);
+  Metrics::add(shared_.metrics.overflowed, counters.overflows);
+  Metrics::add(shared_.metrics.requests, counters.requests);
+  Metrics::add(shared_.metrics.interleaved_dropped, counters.interleaved_dropped);
+  shared_.metrics.connections.fetch_sub(1, std::memory_order_relaxed);
 }
 
 std::uint32_t Connection::interest(Side side) const {
@@ -236,13 +236,13 @@ void Connection::after(Time now) {
 }
 
 void Connection::unreachable(const std::string& why) {
-  Figures::add(shared_.figures.server_unreachable);
+  Metrics::add(shared_.metrics.server_unreachable);
   shared_.logs.servers.say(spdlog::level::warn, client_endpoint_.str() + ": " + why);
   abort();
 }
 
 void Connection::count_rate() {
-  shared_.figures.rate.store(shared_.admission.used(), std::memory_order_relaxed);
+  shared_.metrics.rate.store(shared_.admission.used(), std::memory_order_relaxed);
 }
 
 // As the server would refuse: with a reset.
@@ -307,7 +307,7 @@ void Connection::tick(Time now) {
   }
   proxy_.tick(now);
   if (media_.empty() && now - heard_ > shared_.options.idle_timeout) {
-    Figures::add(shared_.figures.idle);
+    Metrics::add(shared_.metrics.idle);
     proxy_.stop();
   }
   after(now);
@@ -396,8 +396,8 @@ Opening Connection::opened(const media::rtsp::Stream& stream) {
     return Opening::refused;
   }
   media_[stream.number].keys = std::move(keys);
-  Figures::add(shared_.figures.opened);
-  Figures::add(shared_.figures.streams);
+  Metrics::add(shared_.metrics.opened);
+  Metrics::add(shared_.metrics.streams);
   shared_.logs.media.say(spdlog::level::info, fmt::format("{} plays the {} of {}", client_endpoint_.str(), stream.kind,
                                                           server_endpoint_.str()));
   return Opening::opened;
@@ -410,10 +410,10 @@ void Connection::closed(std::uint64_t number, media::rtsp::EndReason reason) {
   count_rate();
   if (!at->second.keys.empty()) {
     shared_.streams.remove(at->second.keys, function::MediaOrigin::rtsp, true);
-    shared_.figures.streams.fetch_sub(1, std::memory_order_relaxed);
+    shared_.metrics.streams.fetch_sub(1, std::memory_order_relaxed);
   }
   if (at->second.ports) shared_.ports.give_back(*at->second.ports);
-  Figures::add(shared_.figures.closed[static_cast<std::size_t>(reason)]);
+  Metrics::add(shared_.metrics.closed[static_cast<std::size_t>(reason)]);
   shared_.logs.media.say(spdlog::level::info, fmt::format("{} {} the {} of {}: {} ({})", client_endpoint_.str(),
                                                           at->second.keys.empty() ? "does not play" : "no longer plays",
                                                           at->second.medium.kind, server_endpoint_.str(),
@@ -422,7 +422,7 @@ void Connection::closed(std::uint64_t number, media::rtsp::EndReason reason) {
 }
 
 void Connection::refused(media::rtsp::Refusal refusal, unsigned status, std::string_view why) {
-  Figures::add(shared_.figures.refused[static_cast<std::size_t>(refusal)]);
+  Metrics::add(shared_.metrics.refused[static_cast<std::size_t>(refusal)]);
   std::string text = fmt::format("{} to {}: the proxy answers {} {}", client_endpoint_.str(), server_endpoint_.str(),
                                  status, media::rtsp::refusal_name(refusal));
   if (!why.empty()) text += ' ' + printable(media::rtsp::without_users(why));  // a URI, perhaps with a password
@@ -431,7 +431,7 @@ void Connection::refused(media::rtsp::Refusal refusal, unsigned status, std::str
 }
 
 void Connection::left_out(media::rtsp::Omission omission, std::size_t count, std::string_view why) {
-  Figures::add(shared_.figures.left_out[static_cast<std::size_t>(omission)], count);
+  Metrics::add(shared_.metrics.left_out[static_cast<std::size_t>(omission)], count);
   shared_.logs.omissions.say(
       spdlog::level::info,
       fmt::format("{} to {}: the proxy leaves out {} {}{}", client_endpoint_.str(), server_endpoint_.str(),

@@ -18,8 +18,8 @@
 #include "function/media_streams.h"
 #include "function/srtp/rtsp/admission.h"
 #include "function/srtp/rtsp/event_log.h"
-#include "function/srtp/rtsp/figures.h"
 #include "function/srtp/rtsp/media_ports.h"
+#include "function/srtp/rtsp/metrics.h"
 #include "function/srtp/rtsp/stream_settings.h"
 #include "function/srtp/rtsp/transparent_socket.h"
 #include "media/rtsp/proxy.h"
@@ -48,7 +48,7 @@ struct Shared {
   function::MediaStreams& streams;
   Admission& admission;
   MediaPorts& ports;  // of the explicit mode
-  Figures& figures;
+  Metrics& metrics;
   EventLogs& logs;
   Neighbours* neighbours = nullptr;  // null: there are none
 };

@@ -112,7 +112,7 @@ class RtspConnection : public testing::Test {
   std::unique_ptr<Connection> connection(Fd fd, const char* client, const Fd& server) {
     Accepted accepted{std::move(fd), {address(client), 6000}, own_end(server.get()), {address("10.1.0.1"), 554}};
     accepted.upstream = 3;
-    return std::make_unique<Connection>(Shared{options_, twins_, streams_, budget_, ports_, figures_, logs_, &beside_},
+    return std::make_unique<Connection>(Shared{options_, twins_, streams_, budget_, ports_, metrics_, logs_, &beside_},
                                         std::move(accepted), now_);
   }
 
@@ -176,10 +176,10 @@ class RtspConnection : public testing::Test {
     say(server_,
         "RTSP/1.0 200 OK\r\nCSeq: 2\r\nSession: s\r\nTransport: RTP/AVP;unicast;server_port=6000-6001\r\n\r\n");
     EXPECT_THAT(heard(client_), testing::StartsWith("RTSP/1.0 200"));
-    ASSERT_EQ(figure("rtsp_media"), 1U);
+    ASSERT_EQ(metric("rtsp_media"), 1U);
   }
-  std::uint64_t figure(const std::string& name) const {
-    for (const engine::ServiceFigure& one : figures_.list()) {
+  std::uint64_t metric(const std::string& name) const {
+    for (const engine::ServiceMetric& one : metrics_.list()) {
       if (one.name == name) return one.value;
     }
     ADD_FAILURE() << name;
@@ -191,7 +191,7 @@ class RtspConnection : public testing::Test {
   AnyStreams streams_{options_};
   Asked budget_;
   MediaPorts ports_{20000, 20009};
-  Figures figures_;
+  Metrics metrics_;
   EventLogs logs_;
   Beside beside_;
   Time now_ = Time{} + std::chrono::seconds(1000);

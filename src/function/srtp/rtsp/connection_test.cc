@@ -57,8 +57,8 @@ TEST_F(RtspConnection, PortsOfAnotherSessionAreSaidToBeInUse) {
     EXPECT_THAT(answer, StartsWith("RTSP/1.0 503 Service Unavailable\r\nCSeq: 2\r\n"));
     EXPECT_EQ(answer.find("\r\nRetry-After: 5\r\n") != std::string::npos, has) << answer;
     const std::string reason = has ? "ports_in_use" : "not_opened";
-    EXPECT_EQ(figure("rtsp_refused_" + reason), 1U);
-    EXPECT_EQ(figure("rtsp_closed_" + reason), 1U);
+    EXPECT_EQ(metric("rtsp_refused_" + reason), 1U);
+    EXPECT_EQ(metric("rtsp_closed_" + reason), 1U);
     EXPECT_EQ(budget_.used(), 0U);
     streams_.is_full = false;
   }
@@ -154,7 +154,7 @@ TEST_F(RtspConnection, PortsInUseHaveALineOfTheirOwn) {
 
 TEST_F(RtspConnection, WhoEndsASessionIsCounted) {
   const struct {
-    const char* figure;
+    const char* metric;
     std::function<void()> end;
   } cases[] = {
       // As ffmpeg ends: it does not wait for the answer.
@@ -175,12 +175,12 @@ TEST_F(RtspConnection, WhoEndsASessionIsCounted) {
       {"rtsp_closed_stopped", [&] { connection_->stop(now_); }},
   };
   for (const auto& [name, end] : cases) {
-    if (figure("rtsp_opened") != 0) SetUp();
+    if (metric("rtsp_opened") != 0) SetUp();
     play_a_medium();
     end();
     run();
-    EXPECT_EQ(figure(name), 1U) << name;
-    EXPECT_EQ(figure("rtsp_media"), 0U) << name;
+    EXPECT_EQ(metric(name), 1U) << name;
+    EXPECT_EQ(metric("rtsp_media"), 0U) << name;
     if (!server_) continue;
     const std::string told = heard(server_);
     EXPECT_THAT(told, HasSubstr("TEARDOWN ")) << name;
@@ -193,9 +193,9 @@ TEST_F(RtspConnection, WithoutAStreamItEndsWhenItIsIdle) {
   pass(15s);
   say(server_, "OPTIONS * RTSP/1.0\r\nCSeq: 9\r\n\r\n");
   pass(20s);
-  EXPECT_EQ(figure("rtsp_idle_closed"), 0U) << "since it heard something";
+  EXPECT_EQ(metric("rtsp_idle_closed"), 0U) << "since it heard something";
   pass(1s);
-  EXPECT_EQ(figure("rtsp_idle_closed"), 1U);
+  EXPECT_EQ(metric("rtsp_idle_closed"), 1U);
   pass(Connection::farewell);
   EXPECT_TRUE(connection_->done());
 }
@@ -208,9 +208,9 @@ TEST_F(RtspConnection, WhoSendsHalfAMessageIsIdle) {
     pass(5s);
     say(client_, "O");
   }
-  EXPECT_EQ(figure("rtsp_idle_closed"), 0U);
+  EXPECT_EQ(metric("rtsp_idle_closed"), 0U);
   pass(1s);
-  EXPECT_EQ(figure("rtsp_idle_closed"), 1U);
+  EXPECT_EQ(metric("rtsp_idle_closed"), 1U);
 }
 
 // As `printf ... | nc -N` asks.
@@ -241,15 +241,15 @@ TEST_F(RtspConnection, AClientWithMediaThatEndsHasClosed) {
   say(client_, "OPTIONS * RTSP/1.0\r\nCSeq: 3\r\n\r\n");
   ASSERT_EQ(shutdown(client_.get(), SHUT_WR), 0);
   run();
-  EXPECT_EQ(figure("rtsp_closed_client_closed"), 1U);
+  EXPECT_EQ(metric("rtsp_closed_client_closed"), 1U);
 }
 
 TEST_F(RtspConnection, WithAStreamItIsNeverIdle) {
   options_.idle_timeout = 20s;
   play_a_medium();
   pass(60s);
-  EXPECT_EQ(figure("rtsp_idle_closed"), 0U);
-  EXPECT_EQ(figure("rtsp_media"), 1U);
+  EXPECT_EQ(metric("rtsp_idle_closed"), 0U);
+  EXPECT_EQ(metric("rtsp_media"), 1U);
 }
 
 // The session's time is a minute, and ten seconds of grace.
@@ -258,25 +258,25 @@ TEST_F(RtspConnection, AClientLivesByItsRtcp) {
   for (int i = 0; i < 3; ++i) {
     ++streams_.of_client;
     pass(60s);
-    EXPECT_EQ(figure("rtsp_media"), 1U) << i;
+    EXPECT_EQ(metric("rtsp_media"), 1U) << i;
   }
   pass(70s);
-  EXPECT_EQ(figure("rtsp_media"), 1U);
+  EXPECT_EQ(metric("rtsp_media"), 1U);
   pass(1s);
-  EXPECT_EQ(figure("rtsp_closed_timeout"), 1U) << "none has come any more";
+  EXPECT_EQ(metric("rtsp_closed_timeout"), 1U) << "none has come any more";
 }
 
 TEST_F(RtspConnection, AServerThatDoesNotAnswerKeepsNoRate) {
   ask_for_a_medium();
   EXPECT_EQ(ports_.used(), 1U);
-  EXPECT_EQ(figure("rtsp_rate_bits"), rate);
+  EXPECT_EQ(metric("rtsp_rate_bits"), rate);
   pass(31s);
-  EXPECT_EQ(figure("rtsp_rate_bits"), 0U);
+  EXPECT_EQ(metric("rtsp_rate_bits"), 0U);
   EXPECT_EQ(budget_.used(), 0U);
   EXPECT_EQ(ports_.used(), 0U);
   EXPECT_THAT(heard(client_), StartsWith("RTSP/1.0 504 Gateway Time-out\r\nCSeq: 2\r\n"));
-  EXPECT_EQ(figure("rtsp_closed_unanswered"), 1U);
-  EXPECT_EQ(figure("rtsp_refused_unanswered"), 1U);
+  EXPECT_EQ(metric("rtsp_closed_unanswered"), 1U);
+  EXPECT_EQ(metric("rtsp_refused_unanswered"), 1U);
   pass(3s);
   EXPECT_TRUE(connection_->done());
 }
@@ -313,9 +313,9 @@ TEST_F(RtspConnection, TooMuchThatWaitsIsCounted) {
     say(server_, "RTSP/1.0 100 X\r\nCSeq: 3\r\nContent-Length: 100000\r\n\r\n" + std::string(100'000, 'x'));
   }
   EXPECT_EQ(budget_.used(), 0U);
-  EXPECT_EQ(figure("rtsp_closed_overflow"), 1U);
+  EXPECT_EQ(metric("rtsp_closed_overflow"), 1U);
   connection_.reset();
-  EXPECT_EQ(figure("rtsp_overflowed"), 1U);
+  EXPECT_EQ(metric("rtsp_overflowed"), 1U);
 }
 
 // Of which the connection is not old enough to have had its time to connect, and the client takes a little now and
@@ -342,7 +342,7 @@ TEST_F(RtspConnection, AFarewellIsHeard) {
   ask_for_a_medium();
   client_ = Fd();
   run();
-  EXPECT_EQ(figure("rtsp_closed_client_closed"), 1U);
+  EXPECT_EQ(metric("rtsp_closed_client_closed"), 1U);
   pass(Connection::farewell - 1s);
   EXPECT_FALSE(connection_->done());
   EXPECT_EQ(heard(server_), "") << "there is no session yet";
@@ -404,7 +404,7 @@ TEST_F(RtspConnectionByTcp, IsProbedForWhoWantsItsPorts) {
     pass(1s);
     EXPECT_FALSE(is_probed()) << what << ": its last ACK is younger than that";
   }
-  EXPECT_EQ(figure("rtsp_media"), 1U);
+  EXPECT_EQ(metric("rtsp_media"), 1U);
 }
 
 // Long after connect_timeout, and with something on the way to the client that waits for its ACK.
@@ -421,7 +421,7 @@ TEST_F(RtspConnectionByTcp, OfAClientThatAProbeFindsGoneTheServerIsTold) {
   const auto asking = connection(ends().here, "10.1.0.2", listener);
   connection_->probe_for(*asking, {5000, 5001}, now_);
   EXPECT_THAT(awaited(server_, 8s), StartsWith("TEARDOWN"));
-  EXPECT_EQ(figure("rtsp_closed_client_gone"), 1U);
+  EXPECT_EQ(metric("rtsp_closed_client_gone"), 1U);
 }
 
 }  // namespace

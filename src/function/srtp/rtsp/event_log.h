@@ -1,5 +1,5 @@
 // What clients and servers meet, in the log at level info: of each kind so many lines a second at most, and then how
-// many were left out. All of it is counted besides (figures.h).
+// many were left out. All of it is counted besides (metrics.h).
 //
 // Thread-safety: the proxy's thread alone.
 #pragma once

@@ -66,7 +66,7 @@ Expected<void> RtspProxy::open() {
   const std::uint64_t files = raise_file_limit(files_for(options.max_connections));
   if (const std::string note = files_note(options, files); !note.empty()) spdlog::warn("{}", note);
   if (const std::string note = media_ports_note(options, host_limits()); !note.empty()) spdlog::warn("{}", note);
-  figures_.max_rate.store(options.max_rate, std::memory_order_relaxed);
+  metrics_.max_rate.store(options.max_rate, std::memory_order_relaxed);
   epoll_ = Fd(epoll_create1(EPOLL_CLOEXEC));
   wake_ = Fd(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
   epoll_event bell{.events = EPOLLIN, .data = {.u64 = 0}};
@@ -144,7 +144,7 @@ void RtspProxy::run() {
       next_tick = now + tick_every;
       tick(now);
     }
-    figures_.waiting.store(greetings_.size(), std::memory_order_relaxed);
+    metrics_.waiting.store(greetings_.size(), std::memory_order_relaxed);
   }
   say_farewell();
 }
@@ -158,7 +158,7 @@ void RtspProxy::guarded(std::uint64_t connection, const F& f) {
     f(at->second->connection);
     over = at->second->connection.done();
   } catch (const std::exception& problem) {
-    Figures::add(figures_.failed);
+    Metrics::add(metrics_.failed);
     spdlog::error("rtsp: a connection is ended: {}", problem.what());
     over = true;
   }
@@ -180,7 +180,7 @@ void RtspProxy::accept_all(const Listener& listener, Time now) {
       return;
     }
     if (connections_.size() + greetings_.size() >= options.max_connections) {
-      Figures::add(figures_.too_many);
+      Metrics::add(metrics_.too_many);
       logs_.clients.say(spdlog::level::warn, accepted.client.str() +
                                                  " is closed at once: there are max_connections = " +
                                                  std::to_string(options.max_connections));
@@ -188,7 +188,7 @@ void RtspProxy::accept_all(const Listener& listener, Time now) {
     }
     auto share = clients_.take(accepted.client.address, options.max_connections_per_client);
     if (!share) {
-      Figures::add(figures_.too_many_of_client);
+      Metrics::add(metrics_.too_many_of_client);
       logs_.clients.say(spdlog::level::warn, accepted.client.str() +
                                                  " is closed at once: it has max_connections_per_client = " +
                                                  std::to_string(options.max_connections_per_client));
@@ -211,7 +211,7 @@ void RtspProxy::take(Accepted accepted, ClientCounts::Share share, Time now) {
   // Told of what comes, and not again of what has been looked at.
   epoll_event event{.events = EPOLLIN | EPOLLRDHUP | EPOLLET, .data = {.u64 = name_of(id, Side::client)}};
   if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, accepted.fd.get(), &event) != 0) {
-    Figures::add(figures_.failed);
+    Metrics::add(metrics_.failed);
     return;
   }
   greetings_.emplace(id, Greeting{std::move(accepted), std::move(share), now});
@@ -239,7 +239,7 @@ void RtspProxy::greet(std::uint64_t id, Time now) {
 }
 
 void RtspProxy::refuse(const Accepted& accepted, const FirstRequest& request) {
-  Figures::add(figures_.no_server);
+  Metrics::add(metrics_.no_server);
   logs_.refusals.say(spdlog::level::info,
                      accepted.client.str() + ": 404: no [[srtp.rtsp.server]] takes " +
                          (request.problem.empty() ? in_quotes(media::rtsp::without_users(request.uri))
@@ -254,11 +254,11 @@ void RtspProxy::refuse(const Accepted& accepted, const FirstRequest& request) {
 void RtspProxy::connect(std::uint64_t id, Accepted accepted, ClientCounts::Share share, Time now) {
   try {
     connections_[id] = std::make_unique<Watched>(
-        Shared{*streams_.rtsp(), twins_, streams_, *admission_, ports_, figures_, logs_, this}, std::move(accepted),
+        Shared{*streams_.rtsp(), twins_, streams_, *admission_, ports_, metrics_, logs_, this}, std::move(accepted),
         std::move(share), now);
     guarded(id, [](Connection&) {});
   } catch (const std::exception& problem) {
-    Figures::add(figures_.failed);
+    Metrics::add(metrics_.failed);
     spdlog::error("rtsp: a connection is not taken: {}", problem.what());
     connections_.erase(id);
   }
@@ -307,11 +307,11 @@ void RtspProxy::tick(Time now) {
   for (const auto& [id, watched] : connections_) all.push_back(id);
   for (const std::uint64_t id : all) guarded(id, [&](Connection& connection) { connection.tick(now); });
   const auto silent = [&](const auto& one) { return now - one.second.since > streams_.rtsp()->idle_timeout; };
-  Figures::add(figures_.idle, std::erase_if(greetings_, silent));
+  Metrics::add(metrics_.idle, std::erase_if(greetings_, silent));
   watch_listeners(true);
   if (delivery_ != nullptr) {
     delivery_->look();
-    figures_.rules_restored.store(delivery_->restored(), std::memory_order_relaxed);
+    metrics_.rules_restored.store(delivery_->restored(), std::memory_order_relaxed);
   }
 }
 

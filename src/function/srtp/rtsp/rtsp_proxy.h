@@ -2,7 +2,7 @@
 // with the clients' addresses, and puts the media that they agree on into the element "srtp" (docs/rtsp.md). In
 // explicit mode clients open an address of the host's, and the proxy speaks to the server that they mean with its own.
 //
-// Thread-safety: start() and destruction on the control thread; figures() and ailment() any thread. Lanes never wait
+// Thread-safety: start() and destruction on the control thread; metrics() and ailment() any thread. Lanes never wait
 // for it.
 #pragma once
 
@@ -33,7 +33,7 @@ class RtspProxy final : private Neighbours {
   // Tells servers that their clients have gone, for half a second at most.
   ~RtspProxy() override;
 
-  std::vector<engine::ServiceFigure> figures() const { return figures_.list(); }
+  std::vector<engine::ServiceMetric> metrics() const { return metrics_.list(); }
   // Why RTSP may not reach it (LocalDelivery); empty: it does. Any thread.
   std::string ailment() const { return delivery_ ? delivery_->ailment() : ""; }
 
@@ -81,7 +81,7 @@ class RtspProxy final : private Neighbours {
   const std::vector<std::string> twins_;  // of the ports
   std::unique_ptr<Admission> admission_;
   MediaPorts ports_;  // outlives the connections
-  Figures figures_;
+  Metrics metrics_;
   EventLogs logs_;
   ClientCounts clients_;                     // outlive the connections, too
   std::unique_ptr<LocalDelivery> delivery_;  // with `servers`

@@ -41,7 +41,7 @@ class SrtpService final : public engine::Service {
     std::unique_ptr<RtspProxy> proxy;
     const std::lock_guard lock(mutex_);
     if (!proxy_) return;
-    figures_ = proxy_->figures();
+    metrics_ = proxy_->metrics();
     proxy = std::move(proxy_);
   }
 
@@ -56,9 +56,9 @@ class SrtpService final : public engine::Service {
     spdlog::warn("streams: {}", refused);
   }
 
-  std::vector<engine::ServiceFigure> figures() const override {
+  std::vector<engine::ServiceMetric> metrics() const override {
     const std::lock_guard lock(mutex_);
-    return proxy_ ? proxy_->figures() : figures_;
+    return proxy_ ? proxy_->metrics() : metrics_;
   }
   std::string ailment() const override {
     const std::lock_guard lock(mutex_);
@@ -94,7 +94,7 @@ class SrtpService final : public engine::Service {
   MediaStreams& streams_;
   mutable std::mutex mutex_;                    // of both
   std::unique_ptr<RtspProxy> proxy_;            // null: there is to be none, or it has ended
-  std::vector<engine::ServiceFigure> figures_;  // as it ended
+  std::vector<engine::ServiceMetric> metrics_;  // as it ended
   std::chrono::steady_clock::time_point next_refused_raise_;
 };
 

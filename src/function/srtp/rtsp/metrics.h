@@ -11,7 +11,7 @@
 
 namespace sluice::function::rtsp {
 
-struct Figures {
+struct Metrics {
   using Count = std::atomic<std::uint64_t>;
   Count connections{0};  // now
   Count waiting{0};      // now: connections of the explicit mode whose first request has not come
@@ -35,7 +35,7 @@ struct Figures {
   std::array<Count, media::rtsp::omissions> left_out{};
 
   static void add(Count& count, std::uint64_t n = 1) { count.fetch_add(n, std::memory_order_relaxed); }
-  std::vector<engine::ServiceFigure> list() const;
+  std::vector<engine::ServiceMetric> list() const;
 };
 
 }  // namespace sluice::function::rtsp

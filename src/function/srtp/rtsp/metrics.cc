@@ -1,12 +1,12 @@
-#include "function/srtp/rtsp/figures.h"
+#include "function/srtp/rtsp/metrics.h"
 
 #include <string>
 
 namespace sluice::function::rtsp {
 
-std::vector<engine::ServiceFigure> Figures::list() const {
+std::vector<engine::ServiceMetric> Metrics::list() const {
   const auto now = [](const Count& count) { return count.load(std::memory_order_relaxed); };
-  std::vector<engine::ServiceFigure> all = {
+  std::vector<engine::ServiceMetric> all = {
       {"rtsp_connections", "RTSP connections of clients", now(connections), false},
       {"rtsp_waiting", "RTSP connections whose first request has to say which server is meant", now(waiting), false},
       {"rtsp_rate_bits", "bits a second that media have of max_rate", now(rate), false},
