@@ -44,7 +44,7 @@ struct LaneModel {
     bool due = false, is_full = false;
     std::size_t next = 0;
     while (next < arrivals.size() || !open_.empty() || !away_.empty()) {
-      if (!is_full || owed_ == 0) now = forward_until(now);
+      if (!is_full || backlog_ == 0) now = forward_until(now);
       if (now >= point) {
         point += (1 + (now - point) / cycle) * cycle;
         due = !open_.empty();
@@ -59,7 +59,7 @@ struct LaneModel {
       }
       now += round + collecting * static_cast<Ns>(next - before);
       is_full = next - before == burst_size;
-      owed_ -= std::min(owed_, next - before);
+      backlog_ -= std::min(backlog_, next - before);
       if (open_.size() >= capacity) {
         ++full;
         seal(now);
@@ -104,7 +104,7 @@ struct LaneModel {
         ++frames;
       }
       leaving_sealed_ = oldest.sealed;
-      owed_ = own_forwarder ? 0 : std::max<std::size_t>(4 * burst_size, oldest.arrived.size() / 2);
+      backlog_ = own_forwarder ? 0 : std::max<std::size_t>(4 * burst_size, oldest.arrived.size() / 2);
       away_.pop_front();
       if (!own_forwarder) {
         now = forwarder_free_;
@@ -124,7 +124,7 @@ struct LaneModel {
   std::vector<Ns> open_;
   std::deque<Away> away_;
   Ns forwarder_free_ = 0;
-  std::size_t owed_ = 0;   // frames, of what came while the last batch was forwarded
+  std::size_t backlog_ = 0;   // frames, of what came while the last batch was forwarded
   Ns leaving_sealed_ = 0;  // of the batch that was forwarded last
 };
 

@@ -25,7 +25,7 @@ TcpCheck track_tcp(Flow& flow, Direction direction, const Packet& packet, bool m
                    std::optional<std::uint32_t> expected, FlowState& next);
 
 // Whether this SYN begins another conversation: the one before is over, or was never one, since its own SYN was not
-// seen (a stray segment before the SYN must not decide what the flow is).
+// seen (an unmatched segment before the SYN must not decide what the flow is).
 bool begins_anew(const Flow& flow, Direction direction, const Packet& packet);
 
 // Whether this SYN-ACK answers a later SYN of an established or silent conversation: the server has forgotten it, and
