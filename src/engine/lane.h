@@ -9,9 +9,8 @@
 // What came meanwhile is more than a burst, and ages unseen in the receive queue: so the thread collects this backlog
 // first (has_backlog()), until nothing is left there, to four bursts at most, or half as many frames as left, and for
 // as long as work that has a bound took (traits.h, BoundedWork). Half, so that of what is more than the lane carries
-// not more
-// and more is under way; four bursts, so that batches do not become small. A lane that computes itself forwards all
-// that is done, and has no backlog: what it collects is done at once.
+// not more and more is under way; four bursts, so that batches do not become small. A lane that computes itself
+// forwards all that is done, and has no backlog: what it collects is done at once.
 #pragma once
 
 #include <atomic>
