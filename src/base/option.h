@@ -249,7 +249,7 @@ struct Sizes {
 };
 
 template <class T = void, class Field>
-Option<Owner<T, Field>> bytes(std::string key, Field field, Sizes sizes, std::string text) {
+Option<Owner<T, Field>> bytes(std::string key, Field field, const Sizes& sizes, std::string text) {
   using Of = Owner<T, Field>;
   return {key,
           std::move(text),
@@ -284,7 +284,7 @@ Option<Owner<T, Field>> bytes(std::string key, Field field, std::string text) {
 
 // `word`: what a file says for 0; empty: nothing.
 template <class T = void, class Field>
-Option<Owner<T, Field>> duration(std::string key, Field field, std::string word, std::string text) {
+Option<Owner<T, Field>> duration(std::string key, Field field, const std::string& word, std::string text) {
   using Of = Owner<T, Field>;
   return {key,
           std::move(text),

@@ -106,10 +106,15 @@ std::vector<DeviceSnapshot> devices_of(engine::Engine& engine, const engine::Eng
                      total.batches_rescued,
                      total.frames_rescued};
   devices.push_back(cpu);
-  if (engine.gpu() != nullptr) {
-    const device::GpuInfo& info = engine.gpu()->info();
-    devices.push_back({device::gpu_name(info.index), info.name, stats.gpu_up ? "up" : "down",
-                       total.batches_gpu - total.batches_rescued, total.frames_gpu - total.frames_rescued, 0, 0});
+  for (std::size_t g = 0; g < engine.gpus().size(); ++g) {
+    const device::GpuInfo& info = engine.gpus()[g]->info();
+    DeviceSnapshot gpu{device::gpu_name(info.index), info.name, stats.gpus_up[g] ? "up" : "down"};
+    for (const engine::EngineStats::Lane& lane : stats.lanes) {
+      if (lane.device != g) continue;
+      gpu.batches += lane.batches_gpu - lane.batches_rescued;
+      gpu.frames += lane.frames_gpu - lane.frames_rescued;
+    }
+    devices.push_back(std::move(gpu));
   }
   return devices;
 }

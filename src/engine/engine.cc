@@ -472,6 +472,9 @@ EngineStats Engine::stats() const {
   }
   for (const auto& lane : lanes_) {
     stats.add(*lane, placement_.lane_cores[lane->parts().index % placement_.lane_cores.size()]);
+    const auto of_lane =
+        std::ranges::find_if(clocks_, [&](const auto& clock) { return clock.get() == lane->parts().clock; });
+    stats.lanes.back().device = static_cast<std::uint32_t>(of_lane - clocks_.begin());
   }
   for (const auto& thread : threads_) {
     stats.lanes_stalls.add(thread->stalls());
@@ -484,6 +487,9 @@ EngineStats Engine::stats() const {
   }
   if (jobs_) stats.jobs = jobs_->counters();
   stats.gpu_up = gpu_up();
+  for (std::size_t g = 0; g < gpus_.size(); ++g) {
+    stats.gpus_up.push_back(clocks_[g]->device_up.load(std::memory_order_relaxed));
+  }
   return stats;
 }
 

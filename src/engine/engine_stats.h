@@ -25,6 +25,7 @@ struct EngineStats {
   struct Lane {
     std::uint32_t port = 0, queue = 0;
     int core = -1;
+    std::uint32_t device = 0;  // index of the GPU that its batches go to, where there is one
     std::uint64_t rx_frames = 0, rx_bytes = 0, tx_frames = 0, tx_bytes = 0, injected = 0, emitted = 0, cloned = 0,
                   consumed = 0, punted = 0, dropped = 0, in_flight = 0;
     std::uint64_t batches_cpu = 0, frames_cpu = 0, batches_gpu = 0, frames_gpu = 0, batches_rescued = 0,
@@ -50,7 +51,8 @@ struct EngineStats {
   std::uint64_t launching = 0;  // ticks of the worker's rounds that launched or handed back
   Stalls lanes_stalls, worker_stalls;
   std::vector<JobCounters> jobs;  // of each kind that the chain submits
-  bool gpu_up = false;
+  bool gpu_up = false;            // all of them
+  std::vector<bool> gpus_up;      // by their index
 
   // A lane that runs on `core`, into its own place, its ports, the drops and the total. `ports`, their `drops`,
   // `drops` and `answers` have their sizes.

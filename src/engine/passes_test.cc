@@ -204,7 +204,13 @@ TEST(EngineDevices, TwoTakeBatchesAndOneGoesOnWithoutTheOther) {
   std::this_thread::sleep_for(std::chrono::milliseconds(50));
   const std::uint64_t then = run.engine->stats().total.frames_gpu;
   std::this_thread::sleep_for(std::chrono::milliseconds(100));
-  EXPECT_FALSE(run.engine->stats().gpu_up);
+  const EngineStats stats = run.engine->stats();
+  EXPECT_FALSE(stats.gpu_up);
+  EXPECT_EQ(stats.gpus_up, (std::vector<bool>{true, false}));
+  std::vector<std::uint64_t> of_device(2);
+  for (const EngineStats::Lane& lane : stats.lanes) of_device.at(lane.device) += lane.frames_gpu;
+  EXPECT_GT(of_device[0], 0U);
+  EXPECT_GT(of_device[1], 0U);
   EXPECT_FALSE(gpus[0]->lost());
   EXPECT_GT(run.engine->stats().total.frames_gpu, then);
   run.engine->stop();

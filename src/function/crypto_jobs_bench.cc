@@ -133,7 +133,7 @@ void crypto_jobs(benchmark::State& state, bool on_gpu) {
     return;
   }
   std::vector<std::uint64_t> longest;
-  for (auto _ : state) longest.push_back(bed.seal(count));
+  while (state.KeepRunning()) longest.push_back(bed.seal(count));
   state.SetItemsProcessed(state.iterations() * count);
   const auto us = [&](double part) {
     const auto at = longest.begin() + static_cast<std::ptrdiff_t>(part * static_cast<double>(longest.size() - 1));

@@ -7,7 +7,7 @@ import shutil
 import subprocess
 
 import pytest
-import scapy.all as scapy
+from frames import write_pcap
 from gateway import ROOT, SLUICE
 
 PAGE = ROOT / "docs" / "write-an-element.md"
@@ -194,7 +194,8 @@ def test_its_jobs_are_done_and_counted(prefix, tmp_path):
     flags = subprocess.run(["pkg-config", "--cflags", "libdpdk"], stdout=subprocess.PIPE, text=True, check=True).stdout.split()
     made = tmp_path / "counting.so"
     run("g++", "-std=c++20", "-fPIC", "-shared", f"-I{prefix}/include", *flags, ROOT / "tests" / "program" / "plugin_jobs.cc", "-o", made)
-    scapy.wrpcap(str(tmp_path / "in.pcap"), [scapy.Ether(src="02:00:00:00:00:01", dst="02:00:00:00:00:02") / bytes([n % 3] * 50) for n in range(40)])
+    ethernet = bytes.fromhex("020000000002" "020000000001" "9000")
+    write_pcap(tmp_path / "in.pcap", [ethernet + bytes([n % 3] * 50) for n in range(40)])
     path = config(tmp_path, made, chain='"counting", "bridge"')
     path.write_text(path.read_text(encoding="utf-8").replace("net_null0", f"net_pcap0,rx_pcap={tmp_path}/in.pcap,tx_pcap={tmp_path}/a.pcap")
                     .replace("net_null1", f"net_pcap1,tx_pcap={tmp_path}/b.pcap"), encoding="utf-8")
