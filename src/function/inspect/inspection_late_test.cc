@@ -164,7 +164,7 @@ TEST_F(InspectionLateTest, WhatBeganInAPieceThatWasLeftIsFoundWhenItEnds) {
   EXPECT_GT(left, 0U) << "some of these pieces had keys";
 }
 
-// HTTP that its first bytes do not give stall: where frames pass, it is parsed, and nobody searches it; where they are
+// HTTP that its first bytes do not give away: where frames pass, it is parsed, and nobody searches it; where they are
 // dropped, so is the frame that shows it, and it is inspected when it comes again.
 TEST_F(InspectionLateTest, HttpThatIsOnlyFoundToBeWhenItIsParsedIsLeftOrComesAgain) {
   for (const auto& pieces :
@@ -326,8 +326,8 @@ TEST_F(InspectionLateTest, HttpThatOneFrameReleasesIsLeftWhenItsTimeIsOver) {
   }
 }
 
-// Each frame since the thread last looked may take a tenth of what it is stall for; it is busy then, not stall. In
-// ticks that are longer than any test takes.
+// Each frame since the thread last looked may take a tenth of what it may be stalled for; it is busy then, not stalled.
+// In ticks that are longer than any test takes.
 TEST_F(InspectionLateTest, AThreadIsAwayWhenItTakesLongerThanItsFramesCan) {
   constexpr std::uint64_t stall = std::uint64_t{1} << 34;
   struct Case {
