@@ -92,7 +92,7 @@ TEST(Reports, SayWhyTheGatewayIsDegraded) {
   s.ports[0].twin_unaddressed = false;
   s.output_troubles.clear();
   s.forwarding_off.clear();
-  s.rtsp_ailment.clear();
+  s.function_troubles.clear();
   EXPECT_THAT(stats_report(s), Not(HasSubstr("degraded")));
   EXPECT_THAT(top_report(s, nullptr), Not(HasSubstr("degraded")));
   s.ports[0].twin_down = true;

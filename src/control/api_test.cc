@@ -144,7 +144,7 @@ TEST_F(ApiTest, UnknownPathsAndMethodsNameTheKnownOnes) {
 // The sample's ailments, but for that of a GPU.
 void heal(Snapshot& snapshot) {
   snapshot.forwarding_off.clear();
-  snapshot.rtsp_ailment.clear();
+  snapshot.function_troubles.clear();
   snapshot.output_troubles.clear();
   snapshot.ports[0].twin_unaddressed = false;
   snapshot.ports[1].link_up = true;

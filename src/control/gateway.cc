@@ -481,7 +481,8 @@ Snapshot Gateway::snapshot() {
     for (engine::ServiceMetric& metric : service->metrics()) {
       snapshot.metrics.push_back({std::move(metric.name), std::move(metric.text), metric.value, metric.counts});
     }
-    if (std::string ailment = service->ailment(); !ailment.empty()) snapshot.rtsp_ailment = std::move(ailment);
+    if (std::string ailment = service->ailment(); !ailment.empty())
+      snapshot.function_troubles.push_back({std::move(ailment), {}});
   }
   snapshot.output_troubles = AppendedFile::troubles();
   for (const auto& element : engine_->pipeline().elements()) {

@@ -107,10 +107,6 @@ void forwarding_off(const Snapshot& snapshot, Findings& found) {
   if (!snapshot.forwarding_off.empty()) found.add("kernel: " + snapshot.forwarding_off);
 }
 
-void rtsp_rules(const Snapshot& snapshot, Findings& found) {
-  if (!snapshot.rtsp_ailment.empty()) found.add(snapshot.rtsp_ailment);
-}
-
 void output_lost(const Snapshot& snapshot, Findings& found) {
   for (const std::string& trouble : snapshot.output_troubles) {
     found.add(trouble, "make room on its disk, or give its path back");
@@ -147,7 +143,6 @@ constexpr HealthCheck checks[] = {
      checksums_unfinished},
     {"forwarding_off", "the kernel's forwarding is switched off, which answers what the fast path does not",
      forwarding_off},
-    {"rtsp_rules", "rules of the kernel keep RTSP from the proxy", rtsp_rules},
     {"output_lost", "a log or a file of alerts cannot be written, as on a full disk", output_lost},
     {"function_ailing", "a function of the chain says that it does not do what it is there for", function_ailing},
     {"not_conserved", "counters do not add up: a frame was lost without a name", not_conserved},

@@ -15,7 +15,7 @@ namespace {
 Snapshot well() {
   Snapshot snapshot = sample_snapshot();
   snapshot.forwarding_off.clear();
-  snapshot.rtsp_ailment.clear();
+  snapshot.function_troubles.clear();
   snapshot.output_troubles.clear();
   snapshot.ports[0].twin_unaddressed = false;
   snapshot.ports[1].link_up = true;
@@ -69,7 +69,6 @@ const Case cases[] = {
      "net_af_packet)"},
     {"forwarding_off", [](Snapshot& s) { s.forwarding_off = "IPv4 forwarding is off on a (sysctl -w x=1)"; },
      "kernel: IPv4 forwarding is off on a (sysctl -w x=1)"},
-    {"rtsp_rules", [](Snapshot& s) { s.rtsp_ailment = "rtsp: a rule is missing"; }, "rtsp: a rule is missing"},
     {"output_lost", [](Snapshot& s) { s.output_troubles = {"/a cannot be written: No space left on device"}; },
      "/a cannot be written: No space left on device (make room on its disk, or give its path back)"},
     {"function_ailing",

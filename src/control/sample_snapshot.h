@@ -25,7 +25,7 @@ inline Snapshot sample_snapshot() {
   s.launches = 11;
   s.worker_busy_ns = 5'000;
   s.stalls = {{"lanes", 5, 900'000, 400'000}, {"worker", 1, 60'000, 60'000}};
-  s.rtsp_ailment = "rtsp: a rule is missing";
+  s.function_troubles = {{"rtsp: a rule is missing", ""}};
   s.forwarding_off = "IPv6 forwarding is off (sysctl -w net.ipv6.conf.all.forwarding=1)";
   s.output_troubles = {"/var/log/eve.json cannot be written: No space left on device"};
   s.conserved = true;

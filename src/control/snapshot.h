@@ -172,11 +172,9 @@ struct Snapshot {
   // What of the kernel's forwarding is off, and how to put it on, where it forwards what the fast path leaves to it;
   // empty: nothing.
   std::string forwarding_off;
-  // What keeps RTSP from the proxy (engine/service.h, ailment()); empty: nothing, or there is none.
-  std::string rtsp_ailment;
   // Files that the program appends to and cannot write now, each with why (base/appended_file.h).
   std::vector<std::string> output_troubles;
-  // What functions of the chain say is wrong with them (engine/self_check.h).
+  // What functions of the chain and their services say is wrong with them (engine/self_check.h, service.h).
   std::vector<TroubleRow> function_troubles;
   // The reason for which nearly all that came in by all ports together was dropped, where no port shows it; empty:
   // none.

@@ -41,9 +41,9 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(LoadingSnapshot, what, done, tot
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Snapshot, version, uptime_ns, chain, mode, device, deadline_ns,
                                                 bound_ns, cycle_ns, overlap, cycles, late_cycles, overruns,
                                                 slow_launches, launches, worker_busy_ns, reloads_done, reloads_refused,
-                                                forwarding_off, rtsp_ailment, output_troubles, function_troubles,
-                                                drops_nearly_all_as, conserved, lanes, ports, drops, icmp_errors,
-                                                metrics, devices, jobs, stalls, latency, routes, mirror, loading)
+                                                forwarding_off, output_troubles, function_troubles, drops_nearly_all_as,
+                                                conserved, lanes, ports, drops, icmp_errors, metrics, devices, jobs,
+                                                stalls, latency, routes, mirror, loading)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(NextHopRow, port, gateway, weight, resolved)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(RouteRow, prefix, kind, next_hops, metric, protocol)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(RouteTable, routes, matching)

@@ -53,6 +53,16 @@ bool staggers(const Options& options) {
 
 namespace {
 
+Expected<void> check_lanes(const Options& options) {
+  const auto gpus = device::gpu_indices(options.device);
+  std::size_t lanes = 0;
+  for (const port::PortOptions& port : options.ports) lanes += port.lane_count();
+  if (!gpus || gpus->size() <= lanes) return {};
+  return make_error("[engine] device = \"" + options.device + "\": " + std::to_string(gpus->size()) + " GPUs for " +
+                    std::to_string(lanes) + (lanes == 1 ? " lane" : " lanes") +
+                    ", and one without a lane has no work: name fewer, or raise lanes of a port");
+}
+
 // Whether there is a GPU for "auto" is not known.
 Expected<Placement> planned_placement(const Options& options) {
   const auto gpus = device::gpu_indices(options.device);
@@ -68,6 +78,7 @@ Expected<Placement> planned_placement(const Options& options) {
 }  // namespace
 
 Expected<void> check_placement(const Options& options) {
+  if (auto checked = check_lanes(options); !checked) return checked;
   const auto placement = planned_placement(options);
   return placement ? Expected<void>() : tl::unexpected(placement.error());
 }
@@ -91,6 +102,7 @@ Expected<std::unique_ptr<Engine>> Engine::create(const Options& options, const P
   engine->tsc_per_ns_ = static_cast<double>(rte_get_tsc_hz()) / 1e9;
 
   Expected<void> step = check_numbers(options);
+  step = step ? check_lanes(options) : step;
   step = step ? engine->open_devices(open_gpu) : step;
   step = step ? engine->check_ports() : step;
   step = step ? engine->open_ports() : step;
@@ -385,10 +397,16 @@ Expected<void> Engine::attach_devices() {
   return {};
 }
 
+bool Engine::gpu_up(std::size_t gpu) const {
+  const Clock& clock = *clocks_[gpu];
+  return clock.device_up.load(std::memory_order_relaxed) || clock.ended_up.load(std::memory_order_relaxed);
+}
+
 bool Engine::gpu_up() const {
-  return !gpus_.empty() && std::ranges::all_of(clocks_, [](const auto& clock) {
-    return clock->device_up.load(std::memory_order_relaxed);
-  });
+  for (std::size_t gpu = 0; gpu < gpus_.size(); ++gpu) {
+    if (!gpu_up(gpu)) return false;
+  }
+  return !gpus_.empty();
 }
 
 void Engine::start() {
@@ -488,7 +506,7 @@ EngineStats Engine::stats() const {
   if (jobs_) stats.jobs = jobs_->counters();
   stats.gpu_up = gpu_up();
   for (std::size_t g = 0; g < gpus_.size(); ++g) {
-    stats.gpus_up.push_back(clocks_[g]->device_up.load(std::memory_order_relaxed));
+    stats.gpus_up.push_back(gpu_up(g));
   }
   return stats;
 }

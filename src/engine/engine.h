@@ -56,6 +56,8 @@ class Engine {
   EngineStats stats() const;
   // Whether all GPUs compute, as EngineStats::gpu_up. Any thread; costs next to nothing.
   bool gpu_up() const;
+  // The same of one of gpus(). A device that its worker left whole when the engine stopped is up.
+  bool gpu_up(std::size_t gpu) const;
   const Options& options() const { return options_; }
   const PortTable& port_table() const { return port_table_; }
   port::Port& port(std::size_t i) { return *ports_[i]; }

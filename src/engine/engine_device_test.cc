@@ -59,6 +59,7 @@ TEST(Engine, AGpuThatRefusesALaunchIsLostForEverybody) {
   EXPECT_FALSE(run.engine->stats().gpu_up);
   EXPECT_TRUE(handle.lost());
   run.engine->stop();
+  EXPECT_FALSE(run.engine->stats().gpu_up);
   expect_conserved(run.engine->stats());
 }
 
@@ -78,6 +79,7 @@ TEST(Engine, AGpuTakesPartWhenTheElementSaysSo) {
   std::this_thread::sleep_for(std::chrono::milliseconds(100));
   EXPECT_TRUE(run.engine->stats().gpu_up);
   run.engine->stop();
+  EXPECT_TRUE(run.engine->stats().gpu_up) << "a run that ends has not lost its device";
   EXPECT_GT(run.engine->stats().total.frames_gpu, 0U);
   expect_conserved(run.engine->stats());
 }

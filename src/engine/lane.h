@@ -50,6 +50,7 @@ inline constexpr std::uint32_t inline_batch = 256;
 // How far a device's worker has come; written by the worker, read by its lanes.
 struct alignas(64) Clock {
   std::atomic<bool> device_up{false};  // a GPU takes batches
+  std::atomic<bool> ended_up{false};   // it still did when its worker stopped: nothing ails it
   StallWatch stalls;                   // of the worker's thread
   Bell bell;                           // the worker's
 };

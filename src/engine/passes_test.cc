@@ -190,6 +190,18 @@ TEST(EngineDevices, TwoTakeBatchesOfSeveralPasses) {
   expect_all_sent(run);
 }
 
+TEST(EngineDevices, ADeviceWithoutALaneIsRefused) {
+  Options options = replay_options("cuda:0,cuda:1,cuda:2");
+  std::vector<JitterGpu*> gpus;
+  const Trial run{engine_of(1, options, 3, &gpus)};
+  EXPECT_FALSE(run.engine);
+  const auto checked = check_placement(options);
+  ASSERT_FALSE(checked);
+  EXPECT_EQ(checked.error().message,
+            "[engine] device = \"cuda:0,cuda:1,cuda:2\": 3 GPUs for 2 lanes, and one without a lane has no work: name "
+            "fewer, or raise lanes of a port");
+}
+
 TEST(EngineDevices, TwoTakeBatchesAndOneGoesOnWithoutTheOther) {
   std::vector<JitterGpu*> gpus;
   Trial run{engine_of(1, replay_options("cuda:0,cuda:1"), 2, &gpus)};

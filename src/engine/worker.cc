@@ -96,7 +96,7 @@ void Worker::run() {
     }
     rte_pause();
   }
-  parts_.clock->device_up.store(false);
+  parts_.clock->ended_up.store(parts_.clock->device_up.exchange(false));
   if (parts_.jobs != nullptr) parts_.jobs->leave(rte_rdtsc() + hang_tsc_);
   // Lanes may have sealed for the device in the last moment.
   for (Lane* lane : parts_.lanes) {
