@@ -22,7 +22,7 @@ namespace {
 
 constexpr unsigned rounds = 5, rounds_beside = 3;  // of chains that inspect on a device, and of what stands beside
 constexpr double rounds_below = 3;                 // as long as so many
-constexpr double window_below = 0.01;              // seconds; what was late is told by these, too
+constexpr double window_below = 0.01;              // seconds; what was late is reported by these, too
 constexpr double settle_seconds = 0.05;
 constexpr const char* protocols[] = {"udp", "tcp", "streams", "http"};
 constexpr double goal_heavy_tail = 85, goal_large = 90;  // % of the upload ceiling

@@ -120,7 +120,7 @@ TEST(InspectParts, FiguresAreThoseOfTheRoundsAlone) {
   EXPECT_EQ(part.figure("inspect_rules"), 7);
   EXPECT_EQ(part.figure("no such"), 0);
   EXPECT_EQ(candidates_text(part, "cuda:0"), "0.2500 candidates a frame; 1.000 % of frames over eight keys");
-  EXPECT_EQ(candidates_text(part, "cpu"), "0.2500 candidates a frame") << "nobody tells a core of keys";
+  EXPECT_EQ(candidates_text(part, "cpu"), "0.2500 candidates a frame") << "nobody hands keys to a core";
 }
 
 TEST(InspectParts, PartsThatInspectShareAnEngine) {

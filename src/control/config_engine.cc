@@ -305,7 +305,7 @@ void read_engine(Settings root, engine::Options& options) {
   }
 }
 
-// The engine's own rule, told at the key that the user can change. "auto" may fall back to the CPU, whose bound is
+// The engine's own rule, reported at the key that the user can change. "auto" may fall back to the CPU, whose bound is
 // below that of any cycle.
 void check_timing(Settings section, const engine::Options& options) {
   if (options.deadline > longest_deadline) return;

@@ -181,7 +181,7 @@ struct Snapshot {
   // The reason for which nearly all that came in by all ports together was dropped, where no port shows it; empty:
   // none.
   std::string drops_nearly_all_as;
-  bool conserved = true;  // the equation above holds, as far as a running gateway can tell
+  bool conserved = true;  // the equation above holds, as far as a running gateway can see
   std::vector<LaneSnapshot> lanes;
   std::vector<PortSnapshot> ports;
   std::vector<DropSnapshot> drops;

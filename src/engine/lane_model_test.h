@@ -32,7 +32,7 @@ struct LaneModel {
   // Instead, where a batch's size decides.
   std::function<Ns(std::size_t frames, Ns sealed)> on_device_by_size;
   std::function<Ns(std::size_t batch)> forwarding;          // of a whole batch
-  std::function<void(std::size_t frame, Ns latency)> left;  // told of each, by its place among the arrivals
+  std::function<void(std::size_t frame, Ns latency)> left;  // notified of each, by its place among the arrivals
   // What it did.
   Ns longest = 0;  // from a frame's arrival until its batch has left
   std::size_t frames = 0, batches = 0, full = 0;
@@ -124,8 +124,8 @@ struct LaneModel {
   std::vector<Ns> open_;
   std::deque<Away> away_;
   Ns forwarder_free_ = 0;
-  std::size_t backlog_ = 0;   // frames, of what came while the last batch was forwarded
-  Ns leaving_sealed_ = 0;  // of the batch that was forwarded last
+  std::size_t backlog_ = 0;  // frames, of what came while the last batch was forwarded
+  Ns leaving_sealed_ = 0;    // of the batch that was forwarded last
 };
 
 }  // namespace sluice::engine

@@ -234,8 +234,8 @@ TEST_F(PipelineTest, TraitsAreOfTheFirstOrOfAll) {
   EXPECT_EQ(pipeline.judge_from_host(0, nullptr, 0), Recorder::measured);
 }
 
-// What a device may have half done is told to those who need to know, of the pass alone.
-TEST_F(PipelineTest, ALostBatchIsToldToItsPass) {
+// What a device may have half done is reported to those who need to know, of the pass alone.
+TEST_F(PipelineTest, ALostBatchIsReportedToItsPass) {
   class Recovering : public Element, public Recovery {
    public:
     explicit Recovering(Payloads payloads) : payloads_(payloads) {}

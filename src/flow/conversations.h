@@ -70,9 +70,9 @@ class ConversationSink {
   virtual std::uint8_t waits(Flow& /*flow*/, Direction /*direction*/) { return 0; }
   virtual bool takes_waiting(Flow& /*flow*/, Direction /*direction*/, std::size_t /*bytes*/) { return true; }
   virtual void stream_gap(Flow& flow, Extra& extra, Direction direction, std::uint64_t bytes) = 0;
-  // Whether the parser of HTTP goes without the bytes that stream_data() has just told: for it they are a gap then, and
-  // where it cannot go on behind one, in what is no body, it stops for that (StopReason::gap).
-  // `released`: they have waited for what the packet brings; the first of a packet are its own.
+  // Whether the parser of HTTP goes without the bytes that stream_data() has just reported: for it they are a gap then,
+  // and where it cannot go on behind one, in what is no body, it stops for that (StopReason::gap). `released`: they
+  // have waited for what the packet brings; the first of a packet are its own.
   virtual bool http_goes_by(Flow& /*flow*/, bool /*released*/) { return false; }
   virtual void http(Flow& flow, Extra& extra, http::Event event, http::Transaction& transaction) = 0;
   // http::TransactionSink::decodes(), decoded().
@@ -148,7 +148,7 @@ class Conversations final : private FlowEnd, private StreamSink, private http::T
     }
     return extra.bits;
   }
-  // In all flows, as bits_of() tells them. Under 1 us, but for each 65,535th time, which goes through all extras.
+  // In all flows, as bits_of() reports them. Under 1 us, but for each 65,535th time, which goes through all extras.
   void clear_bits(const Extra::Bits& mask);
 
   FlowTable& table() { return table_; }

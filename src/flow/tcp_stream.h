@@ -47,7 +47,7 @@
 // direction: after the last byte before its FIN, or from finish(). A FIN counts once everything before it is there, and
 // only if nothing is there that lies behind it: one that comes too early hides nothing.
 //
-// What has to wait is told (waits()) as its packet comes, and what the sink says of it, a mark, comes back with the
+// What has to wait is reported (waits()) as its packet comes, and what the sink says of it, a mark, comes back with the
 // bytes. One packet may release all that waits. The sink is asked before each delivery of it (takes_waiting()). Where
 // it has no time for more, what still waits in the direction is a gap (`thrown_away`). may_release() says ahead how
 // much that may be. The memory of what is thrown away is given back with the packets that follow, some blocks with

@@ -1,4 +1,5 @@
-// What one mirror of a trie has not been told yet: the set of changed slots, packed on demand into bounded change sets.
+// What one mirror of a trie has not been given yet: the set of changed slots, packed on demand into bounded change
+// sets.
 //
 // Slots are tracked in cells of 16 (64 bytes, one bit each), so a slot that changes a hundred times between two packs
 // is sent once, and memory is bounded whatever happens: about 4.5 MiB for the root and 72 B for each block, at

@@ -115,7 +115,7 @@ TEST(Vxlan, WhatIsWrappedIsFoundAgain) {
   }
 }
 
-TEST(Vxlan, FieldsFollowTheInnerPacketWhereToldTo) {
+TEST(Vxlan, FieldsFollowTheInnerPacketWhereAskedTo) {
   for (const int family : {4, 6}) {
     VxlanFront::Options o = options(family);
     o.dscp = 10;
@@ -202,7 +202,7 @@ TEST(Vxlan, ReservedBitsAndPaddingCountForNothing) {
   EXPECT_EQ(view.inner + view.inner_length, length);
 }
 
-TEST(Vxlan, FragmentsAreToldApart) {
+TEST(Vxlan, FragmentsAreDistinguished) {
   VxlanView view;
   const Bytes first =
       PacketBuilder().ipv4("192.0.2.2", "192.0.2.1").fragment(0, true).udp(50000, 4789).payload(64).build();

@@ -93,7 +93,7 @@ std::string advice(std::uint64_t available) {
                          "docs/configuration.md), or make room";
 }
 
-// What rte_eal_init is told, the program's name first.
+// What rte_eal_init is given, the program's name first.
 Expected<std::vector<std::string>> eal_arguments(const MemoryOptions& memory, const std::vector<PortOptions>& ports,
                                                  bool hugepages) {
   std::vector<std::string> args = {"sluice",      "--no-telemetry",

@@ -47,7 +47,7 @@ Expected<void> PacketRing::set_up(unsigned interface, const PacketRingOptions& o
     return tl::unexpected(failure("open"));
   }
   if (!set(socket_, PACKET_VERSION, TPACKET_V2) || !set(socket_, PACKET_VNET_HDR, 1)) {
-    return tl::unexpected(failure("tell of unfinished checksums (PACKET_VNET_HDR, Linux 4.6)"));
+    return tl::unexpected(failure("report unfinished checksums (PACKET_VNET_HDR, Linux 4.6)"));
   }
   set(socket_, PACKET_IGNORE_OUTGOING, 1);  // Linux 4.20; older ones go without
   const int queue = static_cast<int>(options.queue_bytes);

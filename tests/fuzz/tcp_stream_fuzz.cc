@@ -1,6 +1,6 @@
 // Any segments in any order: each direction's bytes come once, in order, as their number in the stream says, gaps
 // included. Memory is bounded and all of it comes back; of a segment that is refused nothing comes; what has waited
-// comes as it was told it may. The corpus holds plain conversations, one file each.
+// comes as it was announced that it may. The corpus holds plain conversations, one file each.
 //
 // Input: a byte of settings, then segments: flags, direction and whether it begins anew there, two bytes of sequence,
 // two of acknowledgment, one of length.

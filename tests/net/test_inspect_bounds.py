@@ -1,4 +1,4 @@
-"""What an attack on the inspector itself comes to: too much to look at, what cannot be told apart, limits and room that runs out."""
+"""What an attack on the inspector itself comes to: too much to look at, what cannot be distinguished, limits and room that runs out."""
 
 import re
 import socket

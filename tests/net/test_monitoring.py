@@ -1,4 +1,4 @@
-"""What a running gateway tells whoever watches it: /healthz, /readyz, /metrics, alert rules and the dashboard."""
+"""What a running gateway reports to whoever watches it: /healthz, /readyz, /metrics, alert rules and the dashboard."""
 
 import itertools
 import json
@@ -106,7 +106,7 @@ def segment(number, right):
     return packet4(6, bytes(content))
 
 
-def test_checksums_that_nobody_finishes_are_told(tmp_path):
+def test_checksums_that_nobody_finishes_are_reported(tmp_path):
     """A driver that does not say which they are; the kernel's end of the TAP is given frames as a card without offloads would send."""
     with Lab() as lab:
         host = lab.host("router")

@@ -127,19 +127,19 @@ def test_a_server_that_restarts(network):
     check_secret_and_whole(outside, inside, least=30)
 
 
-def test_no_key_is_told(network):
+def test_no_key_is_reported(network):
     with Capture(network.client, "eth0") as outside:
         client = network.client.spawn(ffmpeg(SERVER4, 60))
         assert wait_until(lambda: network.metric("rtsp_media") == 2, 20)
         listed = network.gateway.get("/api/v1/srtp")
-        told = [listed, network.gateway.log(), network.gateway.get("/api/v1/config"), network.gateway.get("/api/v1/stats"),
+        reported = [listed, network.gateway.log(), network.gateway.get("/api/v1/config"), network.gateway.get("/api/v1/stats"),
                 network.gateway.get("/metrics"), network.gateway.control("srtp", "list")]
         stop(client)
     rows = [row for row in json.loads(listed)["streams"] if row["action"] != "ended"]
     assert [row["origin"] for row in rows] == ["rtsp"] * 6, "of each medium RTP and RTCP to the client, and the client's RTCP"
     assert all(row["ingress"] == {CLIENT4: "lan", SERVER4: "wan"}[row["stream"].partition(":")[0]] for row in rows), rows
     for key in offered_keys(outside.tcp_text()):
-        assert not any(base64.b64encode(key).decode()[:12] in one for one in told)
+        assert not any(base64.b64encode(key).decode()[:12] in one for one in reported)
 
 
 def stack_of(pid, thread):
@@ -342,7 +342,7 @@ def test_nothing_is_left_behind(tmp_path):
             said = network.gateway.interrupt()
         network.gateway = None
         assert said.count("the gateway has ended the connection (stopped)") == 2, said
-        assert b"TEARDOWN rtsp://" in inside.tcp_text(), "the server is told that its client has gone"
+        assert b"TEARDOWN rtsp://" in inside.tcp_text(), "the server is notified that its client has gone"
         assert "lookup 1554" not in network.router.ip("rule") and "lookup 1554" not in network.router.ip("-6 rule")
         assert "local" not in network.router.run("ip route show table 1554", check=False)
 

@@ -118,7 +118,7 @@ def long_frames(bridged):
 
 
 @pytest.mark.parametrize("address, headers", [("10.100.0.2", 28), ("2001:db8:100::2", 48)])
-def test_the_sender_of_what_is_too_long_is_told(bridged, long_frames, address, headers):
+def test_the_sender_of_what_is_too_long_is_notified(bridged, long_frames, address, headers):
     """And sends what fits from then on: the error comes from the address that it sent to, as a bridge has none."""
     answered = bridged.metrics()["vxlan_size_answers"]
 

@@ -1,5 +1,5 @@
 // Payloads that a kernel brings to device memory, line by line, and another one searches there, both on one stream: the
-// link does not wait for the search, nor the search for the link, where several streams are under way. Tells the same
+// link does not wait for the search, nor the search for the link, where several streams are under way. Reports the same
 // keys as GpuMatcher, for comparison with it (docs/matching.md).
 //
 //   filter     what is brought is searched as GpuMatcher does it, by its kernel and tables
@@ -46,7 +46,7 @@ class GatheredMatcher {
   virtual Expected<void> match(const MatchBatch& batch, unsigned stream) = 0;
   virtual Expected<std::vector<std::uint32_t>> every_key(const MatchBatch& batch, unsigned stream) = 0;
   // Brings the payloads as match() does and counts the loops of the search (loop_count.h), not of the bringing; adds to
-  // the tally, and tells no keys. An iteration over bytes is of eight of each thread (automaton) or 16 (filter).
+  // the tally, and reports no keys. An iteration over bytes is of eight of each thread (automaton) or 16 (filter).
   virtual Expected<void> count(const MatchBatch& batch, const SearchTally& tally, unsigned stream) = 0;
   virtual std::size_t device_bytes() const = 0;
 };

@@ -114,7 +114,7 @@ void Parser::add_body(Connection& connection, Direction direction, std::string_v
   message.body_wire += bytes.size();
   if (request && side.decoder.active()) keep_coded(side, message, bytes);
   if (message.flags.body_truncated || message.flags.body_lost) {
-    tell_lost(connection, message.flags.body_lost);
+    report_lost(connection, message.flags.body_lost);
     return;
   }
   const std::size_t before = message.body.size();
@@ -129,11 +129,11 @@ void Parser::add_body(Connection& connection, Direction direction, std::string_v
   if (too_many) {
     exceed(connection, Limit::codings);
   }
-  tell_lost(connection, message.flags.body_lost || side.decoder.flags().no_memory);
+  report_lost(connection, message.flags.body_lost || side.decoder.flags().no_memory);
 }
 
 // Of a body, for want of memory.
-void Parser::tell_lost(Connection& connection, bool lost) {
+void Parser::report_lost(Connection& connection, bool lost) {
   if (lost && !connection.limited) {
     exceed(connection, Limit::memory);
   }
@@ -196,7 +196,7 @@ void Parser::end_body(Connection& connection, Direction direction) {
   } else {
     response_done(connection);
   }
-  tell_lost(connection, is_lost);
+  report_lost(connection, is_lost);
 }
 
 // Whether what stands around a chunk's size, from `from` on to the line's end, if it has come, leaves no doubt of it.

@@ -51,7 +51,7 @@ bool BrotliStream::begin(BlockPool& pool, std::uint64_t wanted) {
   end();
   pool_ = &pool;
   window_bits_ = bits_for(wanted);
-  most_ = taken_ = made_ = built_ = told_ = 0;
+  most_ = taken_ = made_ = built_ = reported_ = 0;
   memory_ = 0;
   state_ = BrotliDecoderCreateInstance(take_block, give_block, this);
   built_ = 0;  // the state itself is no table
@@ -97,8 +97,8 @@ std::string_view BrotliStream::made() {
 }
 
 std::uint64_t BrotliStream::cost() {
-  const std::uint64_t all = std::max(made_, built_), before = told_;
-  told_ = all;
+  const std::uint64_t all = std::max(made_, built_), before = reported_;
+  reported_ = all;
   return all - before;
 }
 

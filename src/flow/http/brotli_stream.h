@@ -56,7 +56,7 @@ class BrotliStream {
   unsigned window_bits_ = 0;  // of the largest window that is given
   std::uint64_t most_ = 0;
   std::uint64_t taken_ = 0, made_ = 0, built_ = 0;  // bytes; `built_`: of tables
-  std::uint64_t told_ = 0;                          // cost()
+  std::uint64_t reported_ = 0;                      // cost()
 };
 
 }  // namespace sluice::flow::http

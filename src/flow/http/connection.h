@@ -223,7 +223,7 @@ class Parser {
   void stop(Connection& connection, StopReason reason, Limit limit = Limit::none);
   bool is_http(const Connection& connection) const;
   void exceed(Connection& connection, Limit limit);
-  void tell_limit(Connection& connection, Limit limit);
+  void report_limit(Connection& connection, Limit limit);
   void end_of_side(Connection& connection, Direction direction);
   void event(Connection& connection, Event event, Transaction& transaction);
 
@@ -294,7 +294,7 @@ class Parser {
   void begin_body(Connection& connection, Direction direction);
   void end_body(Connection& connection, Direction direction);
   void keep_coded(Side& side, Message& message, std::string_view bytes);
-  void tell_lost(Connection& connection, bool lost);
+  void report_lost(Connection& connection, bool lost);
   void show_coded(Connection& connection, Side& side, Message& message);
   void body_event(Connection& connection, Direction direction, std::size_t before, bool truncated_before);
 

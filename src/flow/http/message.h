@@ -11,8 +11,8 @@
 //   cookie      http.cookie: value of Cookie, of Set-Cookie
 //   field_name  http.header_names: the fields, cookies too, in order of their first appearance
 //   field(n)    any other of field_name.h: http.user_agent, http.referer, …; empty when there is none, which has(n)
-//               tells from one without a value. One look into an index that is made with the fields, 28 bytes of each
-//               message
+//               distinguishes from one without a value. One look into an index that is made with the fields, 28 bytes
+//               of each message
 //   body        http.request_body, http.response_body, file.data: dechunked and decoded, up to the body limit
 #pragma once
 

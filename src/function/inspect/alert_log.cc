@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::uint64_t second = 1'000'000'000;
 constexpr std::chrono::milliseconds pause(10);  // between two looks at the rings
-constexpr std::uint64_t telling_interval = second, log_interval = 10 * second;
+constexpr std::uint64_t report_interval = second, log_interval = 10 * second;
 
 void add_one(std::atomic<std::uint64_t>& counter) {
   counter.store(counter.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);  // one writer
@@ -84,7 +84,7 @@ AlertLane::AlertLane(const AlertLogSettings& settings, const std::atomic<bool>& 
       ended_(ended),
       waits_(settings.wait_for_room),
       forwards_(settings.forwards),
-      tells_drops_(!settings.eve.empty() && settings.forwards),
+      reports_drops_(!settings.eve.empty() && settings.forwards),
       limits_drops_(settings.alerts_per_second != 0),
       drop_limit_(bucket(settings.alerts_per_second)) {}
 
@@ -115,10 +115,10 @@ void AlertLane::alert(const Alert& alert) {
   record->port = alert.frame.empty() ? no_port : port_;
   take(*record, alert.microseconds, alert.frame, *alert.packet, alert.direction, alert.flow, alert.tunnel);
   record->http.take(alert.transaction, ring_.next_http());
-  record->drop_too = record->blocked && record->has_frame && !is_told(alert.frame, alert.microseconds);
+  record->drop_too = record->blocked && record->has_frame && !is_reported(alert.frame, alert.microseconds);
   if (record->drop_too) {
-    told_ = alert.frame.data();
-    told_at_ = alert.microseconds;
+    reported_ = alert.frame.data();
+    reported_at_ = alert.microseconds;
   }
   // Of a message that is no piece of the stream, what came last; at the end of a capture there is no packet any more.
   const bool packet_holds = alert.payload.empty() && record->has_frame;
@@ -127,9 +127,9 @@ void AlertLane::alert(const Alert& alert) {
 
 void AlertLane::dropped(const DroppedFrame& frame) {
   if (frame.reason == DropReason::budget) add_one(over_budget_);
-  if (!tells_drops_) return;
-  if (is_told(frame.frame, frame.microseconds)) {
-    told_ = nullptr;  // the next frame may lie there, and be of the same time
+  if (!reports_drops_) return;
+  if (is_reported(frame.frame, frame.microseconds)) {
+    reported_ = nullptr;  // the next frame may lie there, and be of the same time
     return;
   }
   const bool limited = limits_drops_ && !drop_limit_.take(frame.microseconds * 1000);
@@ -218,9 +218,9 @@ void AlertLog::stop() {
   ended_.store(true, std::memory_order_relaxed);
   const std::lock_guard lock(pass_mutex_);
   const AlertCounters now = counters();
-  if (settings_.stats_seconds != 0 || suppressed(now) != told_) write_stats();
+  if (settings_.stats_seconds != 0 || suppressed(now) != reported_) write_stats();
   if (suppressed(now) != logged_) log_suppressed(now);
-  tell_over_budget(true);
+  report_over_budget(true);
   if (eve_) eve_->finish();
   if (fast_) fast_->finish();
 }
@@ -251,8 +251,8 @@ bool AlertLog::pass() {
       some = true;
     }
   }
-  tell_suppressed();
-  tell_over_budget(false);
+  report_suppressed();
+  report_over_budget(false);
   {
     const std::lock_guard lock(stats_mutex_);
     if (watch_) watch_(now_);
@@ -288,19 +288,19 @@ void AlertLog::write(const AlertRecord& record, std::string_view payload, const 
   }
 }
 
-void AlertLog::tell_suppressed() {
+void AlertLog::report_suppressed() {
   const AlertCounters now = counters();
   const std::uint64_t all = suppressed(now);
-  if (all != told_ && now_ >= next_telling_) {
-    told_ = all;
-    next_telling_ = now_ + telling_interval;
+  if (all != reported_ && now_ >= next_report_) {
+    reported_ = all;
+    next_report_ = now_ + report_interval;
     write_stats();
   }
   if (all != logged_ && now_ >= next_log_) log_suppressed(now);
 }
 
 // What is cut without a rule's word, or goes on unseen, has to be found by who runs the gateway.
-void AlertLog::tell_over_budget(bool now) {
+void AlertLog::report_over_budget(bool now) {
   std::uint64_t over_budget = 0, unseen = 0;
   for (const auto& lane : lanes_) {
     over_budget += lane->over_budget_.load(std::memory_order_relaxed);

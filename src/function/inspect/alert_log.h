@@ -9,8 +9,8 @@
 //
 // No alert is lost without being counted: what AlertSink::alert() took is, in the end, in exactly one of `alerts`,
 // `ring_full` and `rate_limited`; lines of `alerts` that a file could not take are in `lost_lines`. What was suppressed
-// is told right behind the lines that were written, at most once a second: by an EVE `stats` event, and by a line of
-// the program's log at most every ten seconds. Limits are about lines only: what is dropped does not depend on them.
+// is reported right behind the lines that were written, at most once a second: by an EVE `stats` event, and by a line
+// of the program's log at most every ten seconds. Limits are about lines only: what is dropped does not depend on them.
 //
 // Alerts of a lane are in the order in which they came; those of several lanes are not sorted by time. They are in the
 // file some 10 ms after they came. docs/alerts.md: what the lines say.
@@ -87,20 +87,20 @@ class AlertLane final : public AlertSink {
   friend class AlertLog;
   AlertLane(const AlertLogSettings& settings, const std::atomic<bool>& ended);
   AlertRecord* room(std::uint32_t most);
-  bool is_told(std::string_view frame, std::uint64_t microseconds) const {
-    return told_ == frame.data() && told_at_ == microseconds;
+  bool is_reported(std::string_view frame, std::uint64_t microseconds) const {
+    return reported_ == frame.data() && reported_at_ == microseconds;
   }
 
   AlertRing ring_;
   const std::atomic<bool>& ended_;
   const bool waits_;
   const bool forwards_;
-  const bool tells_drops_;
+  const bool reports_drops_;
   const bool limits_drops_;
   engine::TokenBucket drop_limit_;  // in nanoseconds
   std::uint16_t port_ = no_port;
-  const char* told_ = nullptr;  // the frame that an alert has made a `drop` event for
-  std::uint64_t told_at_ = 0;
+  const char* reported_ = nullptr;  // the frame that an alert has made a `drop` event for
+  std::uint64_t reported_at_ = 0;
   std::atomic<std::uint64_t> ring_full_{0};
   std::atomic<std::uint64_t> drops_skipped_{0};
   std::atomic<std::uint64_t> over_budget_{0}, unseen_{0};
@@ -143,11 +143,11 @@ class AlertLog {
   void run();
   bool pass();  // whether there was an alert
   void write(const AlertRecord& record, std::string_view payload, const char* http);
-  void tell_suppressed();
+  void report_suppressed();
   struct FramesLogged {
     std::uint64_t count = 0, next = 0;
   };
-  void tell_over_budget(bool now);
+  void report_over_budget(bool now);
   void log_frames(FramesLogged& logged, std::uint64_t all, bool now, std::string_view what);
   void log_suppressed(const AlertCounters& counters);
   void write_stats();
@@ -166,8 +166,8 @@ class AlertLog {
 
   // The writer's.
   std::uint64_t began_ = 0, now_ = 0;  // of the clock
-  std::uint64_t next_stats_ = 0, next_telling_ = 0, next_log_ = 0;
-  std::uint64_t told_ = 0, logged_ = 0;  // of suppressed()
+  std::uint64_t next_stats_ = 0, next_report_ = 0, next_log_ = 0;
+  std::uint64_t reported_ = 0, logged_ = 0;  // of suppressed()
   FramesLogged over_budget_logged_, unseen_logged_;
   std::atomic<std::uint64_t> alerts_{0}, drops_{0}, rate_limited_{0}, drops_limited_{0};
 

@@ -131,7 +131,7 @@ TEST_F(AlertLogTest, FramesThatTheBudgetWasTooSmallForAreSaidInTheLog) {
   }
 }
 
-TEST_F(AlertLogTest, AlertsOverTheRateAreCountedAndToldOf) {
+TEST_F(AlertLogTest, AlertsOverTheRateAreCountedAndReported) {
   open({.alerts_per_second = 10});
   {
     const auto held = clock_.hold();
@@ -281,7 +281,7 @@ TEST_F(AlertLogTest, LanesHaveRingsOfTheirOwnAndShareTheFilesAndTheLimit) {
   EXPECT_EQ(of_b, 4U);
 }
 
-// Told at the end of its flow, when a table is swept or another frame takes its place, by whichever port that came.
+// Reported at the end of its flow, when a table is swept or another frame takes its place, by whichever port that came.
 TEST_F(AlertLogTest, AnAlertWithoutAFrameIsOfNoPort) {
   open({.ports = {"a", "b"}});
   log_->lane(0).set_port(1);

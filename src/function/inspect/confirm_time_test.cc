@@ -31,7 +31,7 @@ TEST(ConfirmTime, IsUnlimitedBeforeItBegins) {
   EXPECT_TRUE(time.allows_search());
 }
 
-TEST(ConfirmTime, OfFramesThatAreNotToldEachHasWhatIsLeft) {
+TEST(ConfirmTime, OfFramesThatAreNotReportedEachHasWhatIsLeft) {
   ConfirmTime time;
   time.begin(whole);
   time.spend(whole - 1);

@@ -1,6 +1,6 @@
 // What whole conversations cost an inspection, as `sluice bench inspect` has them: HTTP and other TCP streams of text,
-// 32,768 frames of the heavy tail, again and again. `keys`: a device tells the keys that are there, worked out before;
-// `nothing`: it finds none. The rest of a gateway is not there, so memory is warmer than in one.
+// 32,768 frames of the heavy tail, again and again. `keys`: a device reports the keys that are there, worked out
+// before; `nothing`: it finds none. The rest of a gateway is not there, so memory is warmer than in one.
 //
 // $SLUICE_BENCH_RULES names a file of detection rules, of which those that are commented out count, too; without it
 // they are made up, and little is found. Metrics, of the last round, which do not vary: candidates that are confirmed
@@ -34,7 +34,7 @@ constexpr unsigned frame_count = 32768, batch = 64, rounds = 10;
 
 struct Talk {
   bool http;
-  bool keys;  // the device tells those that are there
+  bool keys;  // the device reports those that are there
 };
 
 struct Counting final : AlertSink {

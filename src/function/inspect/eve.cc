@@ -490,7 +490,8 @@ std::string acl_line(const AlertRecord& record, std::string_view in_iface, const
       .append(end(tuple.destination, tuple.destination_port));
   if (record.packet.has_icmp) text.append(", type ").append(std::to_string(record.packet.icmp_type));
   text.append(", ").append(event.verdict);
-  if (event.suppressed != 0) text.append("; ").append(std::to_string(event.suppressed)).append(" more were not told");
+  if (event.suppressed != 0)
+    text.append("; ").append(std::to_string(event.suppressed)).append(" more were not reported");
   return text;
 }
 

@@ -37,7 +37,7 @@ constexpr std::uint32_t next_burst = 64;
 // Frames ahead of the one that is judged: its headers and the flow table's index are fetched, then what that names.
 constexpr std::uint32_t index_ahead = 24, flow_ahead = 12, stream_ahead = 8, history_ahead = 4;
 
-// A batch's area: what a device is told of its frames, and what it finds.
+// A batch's area: what a device is given of its frames, and what it finds.
 struct Area {
   Area(std::byte* area, std::uint32_t capacity)
       : header(reinterpret_cast<Header*>(area)),
@@ -54,7 +54,7 @@ struct Area {
   std::uint32_t* key;
   std::uint32_t* hash;  // of its flow
   std::uint8_t* klass;
-  std::uint8_t* updates_flow_only;  // not told to the device
+  std::uint8_t* updates_flow_only;  // not given to the device
 };
 
 void fetch_index(InspectLane& lane, const engine::Batch& batch, const Area& a, std::uint32_t n) {
@@ -63,7 +63,7 @@ void fetch_index(InspectLane& lane, const engine::Batch& batch, const Area& a, s
   lane.prefetch(batch, n, a.hash[n], a.updates_flow_only[n] != 0 && !has_keys);
 }
 
-// What the devices' keys are told apart by. Not the rules themselves, which may go while a device still searches for
+// What the devices' keys are distinguished by. Not the rules themselves, which may go while a device still searches for
 // their keys.
 std::shared_ptr<const std::uint64_t> generation_of(const InspectionRules& rules) {
   return std::make_shared<const std::uint64_t>(rules.generation());
@@ -334,8 +334,8 @@ void Inspect::null_result(engine::Batch& batch) {
 
 void Inspect::put_keys(const engine::Batch& batch, std::uint32_t i, std::span<const std::uint32_t> keys) const {
   const Area a(area(batch), batch.capacity);
-  const std::size_t told = std::min<std::size_t>(keys.size(), match::max_hits);
-  std::copy_n(keys.begin(), told, a.key + std::size_t{i} * match::max_hits);
+  const std::size_t reported = std::min<std::size_t>(keys.size(), match::max_hits);
+  std::copy_n(keys.begin(), reported, a.key + std::size_t{i} * match::max_hits);
   a.found[i] = static_cast<std::uint32_t>(std::min<std::size_t>(keys.size(), match::max_hits + 1));
 }
 
@@ -359,7 +359,7 @@ void Inspect::apply(engine::Batch& batch, engine::Span span, engine::Emitter& ou
     const packet::Reason reason = reason_of(lane.judge(batch, i, hits, a.hash[i], now));
     if (reason == packet::no_reason) [[likely]]
       continue;
-    if (!batch.goes_on(i)) {  // the kernel's to forward: nobody is told
+    if (!batch.goes_on(i)) {  // the kernel's to forward: nobody is notified
       batch.drop(i, reason == inspect_rejected ? inspect_dropped : reason);
     } else if (!answer(batch, i, reason, out)) {
       batch.drop(i, reason);

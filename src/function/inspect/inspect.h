@@ -47,7 +47,7 @@ namespace sluice::function {
 inline const packet::Reason inspect_dropped = packet::register_reason(
     "inspect_dropped", "a rule of drop or reject holds for it, or has held for its flow", packet::DroppedBy::purpose);
 inline const packet::Reason inspect_rejected = packet::register_reason(
-    "inspect_rejected", "a rule of reject holds for it: its sender is told", packet::DroppedBy::purpose);
+    "inspect_rejected", "a rule of reject holds for it: its sender is notified", packet::DroppedBy::purpose);
 inline const packet::Reason inspect_overload = packet::register_reason(
     "inspect_overload", "rules might hold for it, and the time for confirming them was used up (on_overload)");
 

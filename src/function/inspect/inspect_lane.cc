@@ -17,7 +17,7 @@ constexpr std::uint64_t most_steps = static_cast<std::uint64_t>(engine::longest_
 constexpr std::uint64_t most_steps_of_captures = 256;
 // Datagrams in fragments that are forgotten in each.
 constexpr std::uint32_t fragments_a_step = 64;
-// Of a batch's time, for what flows tell that end between batches.
+// Of a batch's time, for what flows report that end between batches.
 constexpr std::uint64_t share_between = 64;
 
 std::uint64_t wall_clock() {
@@ -48,13 +48,16 @@ std::shared_ptr<InspectionSearch> pinned(InspectionSearch* search) {
 
 // All that a lane counts.
 struct Counted {
-  Counted(Inspection& inspection, const BatchBudget& budget, std::uint64_t senders_untold)
-      : inspection(inspection), budget(budget), conversations(inspection.conversations()), untold(senders_untold) {}
+  Counted(Inspection& inspection, const BatchBudget& budget, std::uint64_t senders_unnotified)
+      : inspection(inspection),
+        budget(budget),
+        conversations(inspection.conversations()),
+        unnotified(senders_unnotified) {}
 
   Inspection& inspection;
   const BatchBudget& budget;
   flow::Conversations& conversations;
-  const std::uint64_t untold;
+  const std::uint64_t unnotified;
   const InspectionCounters& counted = inspection.counters();
   const flow::FlowCounters& flows = conversations.table().counters();
   const flow::StreamCounters& streams = conversations.stream_counters();
@@ -107,7 +110,7 @@ constexpr Row rows[] = {
      [](const Counted& c) -> std::uint64_t { return c.counted.searched; }},
     {{"inspect_by_device", "frames whose payload a device has searched, by the rules that judge them"},
      [](const Counted& c) -> std::uint64_t { return c.counted.by_device; }},
-    {{"inspect_many_keys", "frames of which the device has found more keys than it tells, for a core to search"},
+    {{"inspect_many_keys", "frames of which the device has found more keys than it reports, for a core to search"},
      [](const Counted& c) -> std::uint64_t { return c.counted.many_keys; }},
     {{"inspect_flows_made", "conversations that began"},
      [](const Counted& c) -> std::uint64_t { return c.flows.made; }},
@@ -196,8 +199,8 @@ constexpr Row rows[] = {
      [](const Counted& c) -> std::uint64_t { return c.rates.sets_evicted; }},
     {{"inspect_alerts_filtered", "matches whose alert a line of suppress or event_filter keeps back"},
      [](const Counted& c) -> std::uint64_t { return c.inspection.alerts_filtered(); }},
-    {{"inspect_untold", "senders that a rule of rejectboth could not tell, while the receiver was told"},
-     [](const Counted& c) -> std::uint64_t { return c.untold; }},
+    {{"inspect_unnotified", "senders that a rule of rejectboth could not notify, while the receiver was notified"},
+     [](const Counted& c) -> std::uint64_t { return c.unnotified; }},
     {{"inspect_flows", "conversations under way", 0, false},
      [](const Counted& c) -> std::uint64_t { return c.conversations.table().in_use(); }},
 };
@@ -313,7 +316,7 @@ void InspectLane::idle(std::uint64_t tsc) {
 }
 
 void InspectLane::publish() {
-  const Counted counted(inspection_, budget_, untold_);
+  const Counted counted(inspection_, budget_, unnotified_);
   for (std::size_t f = 0; f < metric_count; ++f) metrics_[f].set(rows[f].value(counted));
   for (std::size_t l = 0; l < limited_.size(); ++l) limited_[l].set(counted.http.limited[l]);
   streams_refused_.set(counted.conversations.extras_refused());

@@ -111,8 +111,8 @@ class InspectLane {
   }
   const Judgement& last() const { return inspection_.last(); }
   const InspectionRules& rules() const { return inspection_.rules(); }
-  // Of the two ends that a rule of rejectboth names, the sender could not be told.
-  void note_untold() { ++untold_; }
+  // Of the two ends that a rule of rejectboth names, the sender could not be notified.
+  void note_unnotified() { ++unnotified_; }
   // All frames of the batch have been judged, or dropped by others.
   void judged();
   // There is nothing to judge: what is due as time goes by is done. While captures are read time does not go by.
@@ -168,7 +168,7 @@ class InspectLane {
   std::uint64_t batch_ = no_batch;  // ticket of the batch that is judged
   std::uint32_t batch_lane_ = 0;
   std::uint64_t swept_ = 0;  // milliseconds
-  std::uint64_t untold_ = 0;
+  std::uint64_t unnotified_ = 0;
   std::vector<engine::Counter> metrics_;
   std::array<engine::Counter, flow::http::limits> limited_;
   engine::Counter streams_refused_;

@@ -69,7 +69,7 @@ class InspectionHttpRoom : public testing::Test, public AlertSink {
   std::vector<DropReason> drops_;
   std::map<std::uint16_t, std::array<std::uint32_t, 2>> clients_;
   std::uint64_t now_ = 0;
-  std::unique_ptr<Inspection> inspection_;  // last: it may tell at its end
+  std::unique_ptr<Inspection> inspection_;  // last: it may report at its end
 };
 
 std::string post(std::size_t length, const std::string& body) {
@@ -155,7 +155,7 @@ TEST_F(InspectionHttpRoom, WithoutMemoryABodyIsDropped) {
   }
 }
 
-TEST(HttpRoomNotes, TellWhatRanOutAtTimes) {
+TEST(HttpRoomNotes, ReportWhatRanOutAtTimes) {
   HttpRoomNotes notes;
   constexpr std::uint64_t later = HttpRoomNotes::interval;
   EXPECT_EQ(notes.line({}, 0), "");

@@ -362,7 +362,7 @@ TEST_F(InspectionHttpTest, AnAlertOfARequestLineKnowsTheHeadersThatComeWithIt) {
   EXPECT_EQ(blocked_, 1U);
 }
 
-TEST_F(InspectionHttpTest, ARequestThatIsDroppedIsToldWithItsHeaders) {
+TEST_F(InspectionHttpTest, ARequestThatIsDroppedIsReportedWithItsHeaders) {
   use("drop http any any -> any any (content:\"/2\"; http_uri; sid:2;)\n");
   EXPECT_TRUE(segment(true, ack, "GET /2 HTTP/1.1\r\nHost: two\r\n\r\n").drop);
   EXPECT_THAT(alerts(), ElementsAre(2));

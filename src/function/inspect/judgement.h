@@ -1,4 +1,4 @@
-// What an Inspection says of frames: what becomes of each (Judgement), and to whom it tells the rules that hold and
+// What an Inspection says of frames: what becomes of each (Judgement), and to whom it reports the rules that hold and
 // what is dropped (AlertSink).
 #pragma once
 
@@ -84,8 +84,8 @@ struct Judgement {
   bool http_limit = false;                // HTTP goes beyond a limit, and is inspected no further
   bool by_rule = false;                   // a rule of drop or reject holds
   DropReason why = DropReason::rules;     // of `drop`: a rule before all else
-  // With `reject`: whom these rules want to be told, of the packet's ends.
-  bool tell_source = false, tell_destination = false;
+  // With `reject`: whom these rules want to be notified, of the packet's ends.
+  bool notify_source = false, notify_destination = false;
 };
 
 }  // namespace sluice::function

@@ -35,7 +35,7 @@ class RuleConfirmation {
   bool collect(PacketContext& context, match::Detector::Scope scope, const PatternsFound& found, std::size_t inspected,
                bool are_addresses_tried = false) {
     match::Detector::Found what({env_.search->found.data(), found.count}, found.by_keys, inspected, scope);
-    what.addresses_told = are_addresses_tried;
+    what.addresses_tried = are_addresses_tried;
     return env_.detector().collect(match::Point::packet, context.packet(), what, env_.search->detector);
   }
   // What was collected. False: candidates are left.

@@ -326,7 +326,7 @@ void Router::give_all_to_host(engine::Batch& batch, engine::Span span) const {
   }
 }
 
-// `admitted` is told what each row is; of one that does not go on FrameKind::host.
+// `admitted` is given what each row is; of one that does not go on FrameKind::host.
 template <bool checks, typename Admitted>
 void Router::admit_each(engine::Batch& batch, engine::Span span, const SourceCheck* check,
                         const Admitted& admitted) const {

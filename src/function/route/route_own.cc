@@ -70,7 +70,7 @@ bool Router::is_own_with_options(const std::uint8_t* frame, FrameKind& kind) con
   return true;
 }
 
-// Makes frame `i` the ICMP error that tells its sender, or drops it: for `reason` where no error may be sent.
+// Makes frame `i` the ICMP error that notifies its sender, or drops it: for `reason` where no error may be sent.
 void Router::answer(engine::Batch& batch, std::uint32_t i, packet::IcmpErrorKind kind, std::uint32_t mtu, Reason reason,
                     engine::Emitter& out) {
   auto* const frame = reinterpret_cast<std::uint8_t*>(batch.frame[i]);

@@ -55,8 +55,8 @@ class RouteTable : public ControlPlane {
   void set_ingress(PortIndex port, const PortIngress& ingress) override;
   // Whose frames the ports take.
   const IngressTable& ingress() const { return ingress_; }
-  // Whether the port's device itself has a link. Its link is up when this and set_link() both say so: the kernel tells
-  // up to a second late that a twin lost its carrier.
+  // Whether the port's device itself has a link. Its link is up when this and set_link() both say so: the kernel
+  // reports up to a second late that a twin lost its carrier.
   void set_carrier(PortIndex port, bool up);
 
   // Prefixes that have a route, of IPv4 (4) or IPv6 (6); host routes of neighbours are not counted.

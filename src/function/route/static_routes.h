@@ -44,7 +44,7 @@ struct StaticOptions {
   std::vector<StaticNeighbour> neighbours;
 };
 
-// Told every thousand routes how many of how many are done. False: stop.
+// Called every thousand routes with how many of how many are done. False: stop.
 using LoadProgress = std::function<bool(std::size_t done, std::size_t total)>;
 
 class StaticRoutes {

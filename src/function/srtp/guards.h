@@ -48,7 +48,7 @@ class Guards {
   }
 
  private:
-  // Family, and the bits that tell one from another.
+  // Family, and the bits that distinguish one from another.
   using Client = std::pair<std::uint32_t, std::uint64_t>;
   struct Guard {
     std::uint64_t noted;

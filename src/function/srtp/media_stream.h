@@ -319,7 +319,7 @@ class MediaStreamTable {
     bool empty() const { return streams.empty() && disowned.empty() && others.empty(); }
     std::shared_ptr<std::atomic<std::uint64_t>> leaving;  // how many there are in all tables; counts down at the end
     std::vector<std::shared_ptr<MediaStream>> streams;
-    // Streams that stay in the table and may then be another lane's, with what disown() is told.
+    // Streams that stay in the table and may then be another lane's, with what disown() is given.
     std::vector<std::pair<std::shared_ptr<MediaStream>, std::uint32_t>> disowned;
     std::vector<std::shared_ptr<const void>> others;  // what else lanes may still use
   };

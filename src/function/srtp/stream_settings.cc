@@ -239,7 +239,7 @@ void check_measuring(Settings& settings, Reading& to) {
 
 void read_ingress(Settings& settings, Reading& to) {
   if (!settings.has("ingress")) {
-    (void)settings.is("ingress", "");  // so that an unknown key is told of it
+    (void)settings.is("ingress", "");  // so that the message about an unknown key names it
     return;
   }
   const engine::PortTable& ports = *to.ports;
@@ -332,7 +332,7 @@ const std::vector<Option<Ends>>& rtcp_settings() {
   return all;
 }
 
-// So that an unknown key is told of all that there are, whether they are here or not.
+// So that the message about an unknown key names all that there are, whether they are here or not.
 template <class T>
 void know(Settings& settings, const std::vector<Option<T>>& options) {
   for (const Option<T>& option : options) {

@@ -222,9 +222,10 @@ void Vxlan::put_in(const TunnelView& tunnel, rte_mbuf* frame, Out& state, engine
 
 namespace {
 
-// The MTU that the sender is to be told of, where a frame may have `most` bytes; 0: it is told nothing. Only of packets
-// that may not be fragmented on the way, and none that is less than what all links carry anyway.
-std::uint32_t mtu_to_tell(const std::uint8_t* frame, std::uint32_t length, std::uint32_t most, packet::Metadata& meta) {
+// The MTU that the sender is to be notified of, where a frame may have `most` bytes; 0: it is not notified. Only of
+// packets that may not be fragmented on the way, and none that is less than what all links carry anyway.
+std::uint32_t mtu_to_report(const std::uint8_t* frame, std::uint32_t length, std::uint32_t most,
+                            packet::Metadata& meta) {
   constexpr std::uint32_t least_ipv4 = 576, least_ipv6 = 1280;
   if (!packet::may_answer_with_icmp_error(frame, length)) return 0;
   packet::read_metadata(frame, length, packet::Depth::network, meta);
@@ -275,7 +276,7 @@ void Vxlan::refuse_size(const TunnelView& tunnel, rte_mbuf* frame, std::uint32_t
   const std::uint32_t length = rte_pktmbuf_pkt_len(frame);
   const bool is_bridged = !is_routed_ && peer != port && packet::mac_word(data + 6) != ports_[port].mac.word();
   packet::Metadata meta;
-  const std::uint32_t mtu = is_bridged && length > most ? mtu_to_tell(data, length, most, meta) : 0;
+  const std::uint32_t mtu = is_bridged && length > most ? mtu_to_report(data, length, most, meta) : 0;
   if (mtu != 0 && out.may_answer()) {
     if (rte_mbuf* const error = size_error(*frame, mtu, meta); error != nullptr) {
       state.answered.add(1);

@@ -65,7 +65,7 @@ struct MaskedTags {
   bool operator==(const MaskedTags&) const = default;
 };
 
-// reject: deny, and the sender is told.
+// reject: deny, and the sender is notified.
 enum class ActionKind : std::uint8_t { permit, deny, mark, police, reject };
 inline constexpr std::size_t action_kinds = 5;
 // The frame does not go on, whatever the moment.

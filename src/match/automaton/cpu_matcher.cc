@@ -33,9 +33,9 @@ struct Found {
   std::size_t room;
   std::size_t count;
   std::size_t from;
-  std::uint32_t* found_in;  // by pattern; null: it is told once anyhow
+  std::uint32_t* found_in;  // by pattern; null: it is reported once anyhow
   std::uint32_t search;
-  std::vector<std::uint32_t>* before;  // null: it is told again
+  std::vector<std::uint32_t>* before;  // null: it is reported again
 };
 
 int record(unsigned id, unsigned long long /*from*/, unsigned long long to, unsigned /*flags*/, void* context) {
@@ -205,8 +205,8 @@ std::size_t CpuMatcher::match(Scratch& scratch, std::string_view payload, unsign
   return scratch.before_.empty() ? all.count : look_again(scratch, payload, found, room, from, all.count);
 }
 
-// What Hyperscan has told of bytes before `from` it does not tell again: whether it is there behind it, too. These are
-// few: what is in the last bytes of the piece before.
+// What Hyperscan has reported of bytes before `from` it does not report again: whether it is there behind it, too.
+// These are few: what is in the last bytes of the piece before.
 std::size_t CpuMatcher::look_again(Scratch& scratch, std::string_view payload, std::uint32_t* found, std::size_t room,
                                    std::size_t from, std::size_t count) const {
   for (const std::uint32_t id : scratch.before_) {

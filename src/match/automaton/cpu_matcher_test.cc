@@ -70,8 +70,8 @@ TEST(CpuMatcher, ClassesOfNearlyTheSamePatternsAreSearchedTogether) {
   EXPECT_EQ((*matcher)->longest(3), 0U);
 }
 
-// Of what is told once, the first one may be before the place, and others behind it.
-TEST(CpuMatcher, TellsAllThatEndsBehindAPlace) {
+// Of what is reported once, the first one may be before the place, and others behind it.
+TEST(CpuMatcher, ReportsAllThatEndsBehindAPlace) {
   std::mt19937 random(9);
   const auto text = [&](std::size_t size) {
     std::string out(size, ' ');
@@ -98,7 +98,7 @@ TEST(CpuMatcher, TellsAllThatEndsBehindAPlace) {
   }
 }
 
-TEST(CpuMatcher, TellsOnlyWhatEndsBehindAPlace) {
+TEST(CpuMatcher, ReportsOnlyWhatEndsBehindAPlace) {
   const std::vector<Pattern> patterns = {{"ab"}, {"b"}, {"cd"}};
   const auto matcher = CpuMatcher::create(patterns, CpuMatcher::Mode::slices);
   ASSERT_TRUE(matcher) << matcher.error().message;
@@ -116,7 +116,7 @@ TEST(CpuMatcher, TellsOnlyWhatEndsBehindAPlace) {
   EXPECT_THAT(found("abcd", 4), testing::IsEmpty());
 }
 
-TEST(CpuMatcher, ASearchInSlicesTellsEachPatternOnce) {
+TEST(CpuMatcher, ASearchInSlicesReportsEachPatternOnce) {
   const std::vector<Pattern> patterns = {{"ab"}, {"bcd"}, {"cd"}};
   const auto matcher = CpuMatcher::create(patterns, CpuMatcher::Mode::slices);
   ASSERT_TRUE(matcher) << matcher.error().message;

@@ -106,7 +106,7 @@ TEST(ProxyLimits, AServerThatDoesNotReadIsNotReadFrom) {
   EXPECT_TRUE(trial.proxy.wants_server());
 }
 
-// Nobody need read less for these to be told, for the answer before them will come from the same server.
+// Nobody need read less for these to be reported, for the answer before them will come from the same server.
 TEST(ProxyLimits, AnswersThatWaitForOneBeforeThemAreBounded) {
   const std::string body(100'000, 'x');
   const auto whole = [&](int cseq, int status) {

@@ -45,8 +45,8 @@ bool names_addresses(const Transport& transport) {
   return transport.has("dest_addr") || transport.has("src_addr");
 }
 
-// Below these are the services of UDP, which the data path tells from media by their ports: it does not guard media
-// there.
+// Below these are the services of UDP, which the data path distinguishes from media by their ports: it does not guard
+// media there.
 constexpr std::uint16_t least_port = 1024;
 
 bool are_low(const PortPair& ports) {

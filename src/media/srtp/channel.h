@@ -115,7 +115,7 @@ class Channel {
   Status prepare(const Packet& packet, crypto::Job& job, Pending& pending);
   // As prepare(), to unprotect without a key derivation rate and as if nothing had been authenticated yet. Any thread,
   // beside all other calls: it reads nothing that changes. Then abandon() is any thread's, too, and finish() is called
-  // by the one lane that the channel is of from then on; the others abandon(). `first`: what open_stream() was told.
+  // by the one lane that the channel is of from then on; the others abandon(). `first`: what open_stream() was given.
   Status prepare_unowned(const Packet& packet, FirstRoc first, crypto::Job& job, Pending& pending) const;
   // Whether prepare() would mark this packet's index, if it is one: it can not be withdrawn.
   bool marks_at_once(const Packet& packet);

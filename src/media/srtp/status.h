@@ -18,7 +18,7 @@ enum class Status : std::uint8_t {
   key_expired,        // the master key has protected as many packets as it may, or the index has come to its end
   no_key,             // its MKI names no key
   no_stream,          // one SSRC more than the channel or the pool has room for
-  too_many_in_flight  // more packets of the stream, or key periods, under way than can be told apart
+  too_many_in_flight  // more packets of the stream, or key periods, under way than can be distinguished
 };
 inline constexpr unsigned status_count = 12;
 

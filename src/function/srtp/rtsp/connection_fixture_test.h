@@ -80,7 +80,7 @@ class Asked final : public Admission {
   RateBudget budget_{10 * rate, 0, 25};
 };
 
-// Has what it is told to have.
+// Has what it is asked to have.
 class Beside final : public Neighbours {
  public:
   void probe_for(const Connection&, const media::rtsp::PortPair& ports, Time) override { asked.push_back(ports.rtp); }
