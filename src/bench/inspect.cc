@@ -144,14 +144,14 @@ void report(const BenchOptions& options, const std::string& device, double ceili
                   median.launching_us / static_cast<double>(median.launches),
                   100 * median.launching_us / (1e6 * median.seconds));
     }
-    const std::string candidates = candidates_text(part, device);
+    const std::string prefilter_matches = prefilter_matches_text(part, device);
     const std::string where = device_text(part, device);
-    if (!candidates.empty()) std::printf("  inspected: %s\n", candidates.c_str());
+    if (!prefilter_matches.empty()) std::printf("  inspected: %s\n", prefilter_matches.c_str());
     if (!where.empty()) std::printf("  %s\n", where.c_str());
     if (!part.figures.empty()) std::printf("  in all:%s\n", figures_text(part.figures).c_str());
     Yardsticks yardsticks;
-    yardsticks.setting =
-        joined({fmt::format("{} rounds", part.outcomes.size()), cores_text(part), candidates, late_text(part), where});
+    yardsticks.setting = joined(
+        {fmt::format("{} rounds", part.outcomes.size()), cores_text(part), prefilter_matches, late_text(part), where});
     yardsticks.goal = goal_share(device, part.one) / 100;
     yardsticks.share = share;
     yardsticks.ceiling_gbytes = ceiling;
@@ -364,7 +364,7 @@ Expected<void> attack_below(const BenchOptions& options, const RouterTable& tabl
     if (auto there = was_attacked(*part); !there) return there;
     Yardsticks yardsticks;
     yardsticks.setting =
-        joined({price_text(*part), candidates_text(*part, device), rate.str(), device_text(*part, device)});
+        joined({price_text(*part), prefilter_matches_text(*part, device), rate.str(), device_text(*part, device)});
     yardsticks.share = rate.of_text();
     yardsticks.deadline_us = deadline_us(options);
     append_csv(options, "inspect", label, outcome, yardsticks);

@@ -181,7 +181,7 @@ function::InspectOptions inspect_options(const InspectRules& rules, const ChainC
   if (!one.bounded) {
     options.budget = std::chrono::hours(1);
     options.inspection.budget =
-        std::numeric_limits<std::uint32_t>::max();  // keys lead to more candidates than patterns
+        std::numeric_limits<std::uint32_t>::max();  // keys lead to more prefilter matches than patterns
   }
   if (!one.converses()) return options;
   // All lanes' conversations are kept at once: those that are over stay until their timeout, or the next of their

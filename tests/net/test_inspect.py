@@ -140,7 +140,7 @@ def test_datagrams_in_fragments_are_inspected_whole(inline, family):
 def test_metrics_are_in_stats_and_metrics(inline):
     browse(inline.client, inline.servers[0], ATTACK, timeout=0.5)
     metrics = inline.metrics()
-    for name in ("inspect_frames", "inspect_candidates", "inspect_alerts", "inspect_flows_made", "inspect_flows"):
+    for name in ("inspect_frames", "inspect_prefilter_matches", "inspect_alerts", "inspect_flows_made", "inspect_flows"):
         assert metrics[name] > 0, name
     text = inline.gateway.control("stats")
     assert re.search(r"inspect_alerts +[1-9]", text) and re.search(r"inspect_dropped +[1-9]", text), text

@@ -41,7 +41,7 @@ void HttpSearch::begin_again(flow::http::Message& message) {
 
 std::size_t HttpSearch::search(PacketContext& context, Point point, bool grows, flow::http::Transaction& transaction,
                                Buffers& buffers, std::string& text) {
-  std::vector<std::uint32_t>& all = env_.search->candidates;
+  std::vector<std::uint32_t>& all = env_.search->prefilter_matches;
   all.clear();
   const BufferSet searched = env_.detector().searched(point);
   const bool response = point >= Point::response_headers;
@@ -109,7 +109,7 @@ void HttpSearch::list(std::uint32_t number) {
   const auto bit = static_cast<char>(1U << number % 8);
   if ((bits & bit) != 0) return;
   bits = static_cast<char>(bits | bit);
-  env_.search->candidates.push_back(number);
+  env_.search->prefilter_matches.push_back(number);
 }
 
 void HttpSearch::mark_found(flow::http::Marks& marks, std::uint32_t number) {

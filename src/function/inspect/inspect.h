@@ -9,8 +9,8 @@
 // threads; forwarder_cores are refused. What a router leaves to the kernel to forward is inspected in its turn, as any
 // other frame.
 //
-// Bounded: candidates are confirmed for at most `budget` in each batch, which its frames share (confirm_time.h); what
-// is left of a frame's is counted, and the frame is dropped or goes on, as `on_overload` says. The times of frames
+// Bounded: prefilter matches are confirmed for at most `budget` in each batch, which its frames share (confirm_time.h);
+// what is left of a frame's is counted, and the frame is dropped or goes on, as `on_overload` says. The times of frames
 // are the clock's, from one start on, or those of the capture that is read.
 //
 // Reload: other rules are compiled beside the old ones. Each thread takes them between two batches, or while it has

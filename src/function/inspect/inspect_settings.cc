@@ -202,7 +202,8 @@ InspectSettings answer_settings() {
   return {
       drop_or_pass(
           "on_overload", [](auto& all) -> auto& { return all.inspection.drop_on_overload; },
-          "a frame for which a rule that drops might hold, and whose candidates were not all confirmed, a TCP segment "
+          "a frame for which a rule that drops might hold, and whose prefilter matches were not all confirmed, a TCP "
+          "segment "
           "for which `stream_memory` has no room, or a fragment that cannot be put together "
           "([overload](inspect.md#overload), [fragments](inspect.md#fragments))"),
       drop_or_pass(

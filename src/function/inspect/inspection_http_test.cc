@@ -446,12 +446,12 @@ TEST_F(InspectionHttpTest, WhatBodiesHoldAgainAndAgainTakesNoMoreRoom) {
   for (int i = 0; i < 60; ++i) response(text);
   auto search = std::make_unique<InspectionSearch>(test::rules_of(rules));
   const InspectionSearch& now = *search;
-  const std::size_t room = now.candidates.capacity();
+  const std::size_t room = now.prefilter_matches.capacity();
   inspection_->exchange(std::move(search));
   const std::uint64_t before = inspection_->counters().searched;
   response("evil");
   EXPECT_GT(inspection_->counters().searched, before + 2 * 80'000U);
-  EXPECT_EQ(now.candidates.capacity(), room);
+  EXPECT_EQ(now.prefilter_matches.capacity(), room);
   EXPECT_GT(inspection_->counters().confirmed, 0U);
 }
 

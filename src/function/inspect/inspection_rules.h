@@ -63,9 +63,9 @@ struct InspectionSearch {
   match::RateFilter rates;
   match::AlertFilter alerts;
   std::array<std::unique_ptr<match::CpuMatcher::Scratch>, match::buffer_count> matching;
-  std::vector<std::uint32_t> found, candidates, matched, keys;
+  std::vector<std::uint32_t> found, prefilter_matches, matched, keys;
   std::string no_bits;  // as many as HTTP's patterns
-  std::string listed;   // likewise: a bit for each of these that is among the candidates
+  std::string listed;   // likewise: a bit for each of these that is among the prefilter matches
 };
 
 }  // namespace sluice::function

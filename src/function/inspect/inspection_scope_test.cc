@@ -71,7 +71,8 @@ TEST_F(InspectionScopeTest, ARuleOfEndsIsAboutTheFlowAndOneOfMoreAboutThePacket)
   }
 }
 
-// At the segment the rules about packets, at the stream's piece the others: refused ones are not counted as candidates.
+// At the segment the rules about packets, at the stream's piece the others: refused ones are not counted as prefilter
+// matches.
 TEST_F(InspectionScopeTest, ASegmentsKeysLeadToRulesAboutPacketsAndItsStreamsToTheOthers) {
   use("alert tcp any any -> any any (content:\"evil\"; sid:1;)\n"
       "alert tcp any any -> any any (content:\"evil\"; dsize:4; sid:2;)\n"

@@ -151,7 +151,7 @@ TEST_P(InspectionWaitingTest, AsMuchAsAFrameBringsIsSearchedWhateverTimeThereIs)
   inspection_->begin(0);
   const Judgement judgement = at(0, std::string(1000, '.'));
   EXPECT_EQ(inspection_->spent(), 0U);
-  EXPECT_TRUE(judgement.overload) << "its candidate was left";
+  EXPECT_TRUE(judgement.overload) << "its prefilter match was left";
   EXPECT_EQ(counters().left, 1U);
   EXPECT_EQ(counters().searched >= 1000, !GetParam());
 }

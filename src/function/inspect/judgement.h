@@ -77,7 +77,7 @@ class AlertSink {
 struct Judgement {
   bool drop = false;
   bool reject = false;                    // one of the rules that hold is of reject
-  bool overload = false;                  // the budget left candidates
+  bool overload = false;                  // the budget left prefilter matches
   bool undecided = false;                 // some that could have decided what becomes of it (match/detect/detector.h)
   flow::Taken stream = flow::Taken::all;  // but for all and part: its stream refuses it
   bool fragment = false;                  // fragments cannot be put together

@@ -2,7 +2,7 @@
 // reference; who inspects something else makes another one (flow_context.h).
 //
 //   Verdict verdict;
-//   PacketBudget budget(limits.time, most_candidates);
+//   PacketBudget budget(limits.time, most_prefilter_matches);
 //   PacketContext context(frame, microseconds, matches, verdict, budget);
 //   ... inspect ...
 //   if (verdict.judgement.drop) ... verdict.reason() ...

@@ -37,7 +37,7 @@ bool RuleConfirmation::confirm(PacketContext& context, const RuleSubject& subjec
   match::FlowBits* const bits = subject.extra != nullptr  ? &env_.conversations.bits_of(*subject.extra)
                                 : subject.flow != nullptr ? &new_bits
                                                           : nullptr;
-  const std::uint32_t most = budget.time.allows(search.detector.candidates()) ? budget.candidates : 0;
+  const std::uint32_t most = budget.time.allows(search.detector.prefilter_matches()) ? budget.prefilter_matches : 0;
   const auto outcome = env_.detector().confirm(context.packet(), subject.facts, bits, buffers,
                                                {most, budget.time.left()}, search.detector, search.matched);
   RuleSubject acted_on = subject;
@@ -45,7 +45,7 @@ bool RuleConfirmation::confirm(PacketContext& context, const RuleSubject& subjec
     acted_on.extra = env_.conversations.extra_of(*subject.flow);
     if (acted_on.extra != nullptr) acted_on.extra->bits = new_bits;
   }
-  budget.candidates -= std::min(budget.candidates, outcome.confirmed);
+  budget.prefilter_matches -= std::min(budget.prefilter_matches, outcome.confirmed);
   budget.time.spend(outcome.ticks);
   env_.counters.confirmed += outcome.confirmed;
   if (outcome.left != 0) {

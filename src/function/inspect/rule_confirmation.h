@@ -1,5 +1,5 @@
-// Which candidates hold, and what they do: the second half of detection (match/detect/detector.h), with the flow's bits
-// and the packet's budget. Rules that hold drop, reject or pass the packet or its flow, and are reported.
+// Which prefilter matches hold, and what they do: the second half of detection (match/detect/detector.h), with the
+// flow's bits and the packet's budget. Rules that hold drop, reject or pass the packet or its flow, and are reported.
 //
 //   if (!confirmation.collect(context, scope, found, payload.size())) return;
 //   const bool all = confirmation.confirm(context, subject, buffers);  // the rules that hold:
@@ -17,7 +17,7 @@
 
 namespace sluice::function {
 
-// What candidates are confirmed for.
+// What prefilter matches are confirmed for.
 struct RuleSubject {
   match::FlowFacts facts;
   flow::Flow* flow = nullptr;                            // null: none
@@ -38,7 +38,7 @@ class RuleConfirmation {
     what.addresses_tried = are_addresses_tried;
     return env_.detector().collect(match::Point::packet, context.packet(), what, env_.search->detector);
   }
-  // What was collected. False: candidates are left.
+  // What was collected. False: prefilter matches are left.
   bool confirm(PacketContext& context, const RuleSubject& subject, const match::Buffers& buffers);
   // What of InspectionSearch::matched the packet and its flow meet with, and alerts.
   void act(PacketContext& context, const RuleSubject& subject);

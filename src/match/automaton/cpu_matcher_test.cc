@@ -163,13 +163,13 @@ TEST(CpuMatcher, WhoeverHoldsAPatternHoldsItsKey) {
   for (int i = 0; i < 100; ++i) {
     const std::string payload = text(60);
     const std::set<std::uint32_t> present = test::keys_in(keys, payload, 0);
-    std::set<std::uint32_t> candidates;
+    std::set<std::uint32_t> prefilter_matches;
     for (const std::uint32_t k : present) {
-      for (const std::uint32_t p : keys.patterns_of(k)) candidates.insert(p);
+      for (const std::uint32_t p : keys.patterns_of(k)) prefilter_matches.insert(p);
     }
     const auto found = found_in(**matcher, payload);
     all += found.size();
-    EXPECT_TRUE(std::includes(candidates.begin(), candidates.end(), found.begin(), found.end()));
+    EXPECT_TRUE(std::includes(prefilter_matches.begin(), prefilter_matches.end(), found.begin(), found.end()));
   }
   EXPECT_GT(all, 500u);
 }

@@ -15,7 +15,7 @@ namespace {
 // Of Found::open, without an allocation.
 constexpr std::size_t most_reported_open = 64;
 
-// Candidates that are sorted, whatever there are of rules; and words of their bits for each that cost as much as
+// Prefilter matches that are sorted, whatever there are of rules; and words of their bits for each that cost as much as
 // sorting it.
 constexpr std::size_t few_ranks = 32, words_worth_sorting = 8;
 
@@ -139,7 +139,8 @@ bool Detector::collect(Point point, const PacketFacts& packet, const Found& foun
     for (const std::uint32_t rank : group(point).ranks_of_pattern[pattern]) add_rank(rank);
   }
   if (point == Point::packet) {
-    // Here and not as candidates: of what a header excludes nothing is left to be confirmed, whatever time there is.
+    // Here and not as prefilter matches: of what a header excludes nothing is left to be confirmed, whatever time there
+    // is.
     const auto add_admitted = [&](std::uint32_t rank) {
       if (!is_out_of_scope(rank) && admits_packet(set_.rules[ranked_[rank].rule], packet)) add_rank(rank);
     };
@@ -251,7 +252,7 @@ Detector::Outcome Detector::confirm(const PacketFacts& packet, const FlowFacts& 
       continue;
     }
     const std::uint64_t now = bounded ? __rdtsc() : 0;
-    if (outcome.confirmed == budget.candidates || (bounded && now - began >= budget.ticks)) {
+    if (outcome.confirmed == budget.prefilter_matches || (bounded && now - began >= budget.ticks)) {
       outcome.left = static_cast<std::uint32_t>(scratch.ranks_.size()) - outcome.confirmed - passed_by;
       outcome.decisive |= rank < decisive_;
       break;

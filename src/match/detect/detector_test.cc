@@ -127,7 +127,7 @@ TEST_F(DetectorTest, WhatTheBudgetLeavesIsReported) {
   EXPECT_EQ(outcome_.left, 0u);
 }
 
-// Of two candidates for "x" the budget has room for the first in the order of treatment.
+// Of two prefilter matches for "x" the budget has room for the first in the order of treatment.
 TEST_F(DetectorTest, WhatTheBudgetLeavesIsDecisiveWhereItCouldChangeWhatBecomesOfThePacket) {
   const std::string any = " tcp any any -> any any (content:\"x\"; ";
   const std::string alert = "alert" + any, drop = "drop" + any, pass = "pass" + any, reject = "reject" + any;
@@ -166,7 +166,7 @@ TEST_F(DetectorTest, WhatTheBudgetLeavesIsDecisiveWhereItCouldChangeWhatBecomesO
   }
 }
 
-TEST_F(DetectorTest, RulesOutOfScopeAreNoCandidates) {
+TEST_F(DetectorTest, RulesOutOfScopeAreNoPrefilterMatches) {
   use("alert tcp any any -> any any (content:\"evil\"; sid:1;)\n"
       "alert tcp any any -> any any (content:\"evil\"; dsize:4; sid:2;)\n"
       "alert tcp any any -> any any (pcre:\"/ev.l/\"; sid:3;)\n"
@@ -177,16 +177,16 @@ TEST_F(DetectorTest, RulesOutOfScopeAreNoCandidates) {
   using Scope = Detector::Scope;
   const struct {
     Scope scope;
-    std::size_t candidates;
+    std::size_t prefilter_matches;
   } cases[] = {{Scope::all, 4}, {Scope::packets, 2}, {Scope::streams, 2}};
   for (const auto& one : cases) {
     Detector::Scratch scratch(*detector_);
     EXPECT_TRUE(detector_->collect(Point::packet, facts, {found, false, facts.payload.size(), one.scope}, scratch));
-    EXPECT_EQ(scratch.candidates(), one.candidates) << static_cast<int>(one.scope);
+    EXPECT_EQ(scratch.prefilter_matches(), one.prefilter_matches) << static_cast<int>(one.scope);
   }
 }
 
-TEST_F(DetectorTest, WhatPortsFlagsAndSizesRuleOutIsNoCandidate) {
+TEST_F(DetectorTest, WhatPortsFlagsAndSizesRuleOutIsNoPrefilterMatch) {
   use("alert tcp any any -> any 7777 (content:\"t \"; sid:1;)\n"
       "alert tcp any any -> any any (flags:SF; content:\"t \"; sid:2;)\n"
       "alert tcp any any -> any 9999 (isdataat:!2; sid:3;)\n");
