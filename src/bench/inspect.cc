@@ -467,7 +467,7 @@ std::vector<ChainCase> all_traffic(const BenchOptions& options) {
         traffic.mix = mix;
         traffic.protocol = protocol;
         traffic.payload = payload;
-        // At 64 B a conversation has no room for more than its acknowledgements.
+        // At 64 B a conversation has no space for more than its acknowledgements.
         if (traffic.converses() && mix == "64") continue;
         // No words at 64 B, and conversations have their own.
         if (traffic.payload == "web" && (traffic.converses() || mix == "64")) continue;

@@ -183,7 +183,7 @@ int run(const ApiPlace& api, CaptureOptions options) {
                     ", and the gateway left the capture",
                 1);
   }
-  std::fprintf(stderr, "sluice: %s captured, %lu lost: the gateway had no room for them (--buffer)\n",
+  std::fprintf(stderr, "sluice: %s captured, %lu lost: the gateway had no capacity for them (--buffer)\n",
                counted_text(writer->packets(), "frame").c_str(), writer->lost());
   return streamed ? 0 : fail(streamed.error().message + "; what came before is written", 1);
 }

@@ -112,7 +112,7 @@ class Stream final : public CaptureStream {
       if (record.event != TapEvent::settled) {
         const bool waits = record.event == TapEvent::received;
         held_.push_back(
-            {record, Clock::now(), !waits});  // a copy has no more room than it needs, `record` keeps its own
+            {record, Clock::now(), !waits});  // a copy has no more capacity than it needs, `record` keeps its own
         if (waits) by_id_[held_.back().record.id] = &held_.back();
         continue;
       }

@@ -159,7 +159,7 @@ Expected<void> Gateway::open_engine(engine::Pipeline& checked) {
         table.size(4) + table.size(6) == 0
             ? ""
             : fmt::format("{} IPv4 and {} IPv6 from the configuration; ", table.size(4), table.size(6));
-    spdlog::info("routes: {}room for {} IPv4 and {} IPv6", own, routing_->room(4), routing_->room(6));
+    spdlog::info("routes: {}capacity for {} IPv4 and {} IPv6", own, routing_->capacity(4), routing_->capacity(6));
   }
   return {};
 }

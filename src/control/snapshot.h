@@ -150,7 +150,7 @@ struct MirrorSnapshot {
   std::uint64_t prefixes = 0;    // in the kernel's tables
   std::uint64_t routes = 0;      // of them in force here
   std::uint64_t neighbours = 0;  // of the kernel, in force here
-  std::uint64_t refused = 0;     // routes and neighbours that have no room here now
+  std::uint64_t refused = 0;     // routes and neighbours that have no capacity here now
   std::uint64_t messages = 0, malformed = 0, overruns = 0, resyncs = 0, probes = 0, unsent = 0, refusals = 0;
   std::string last_refusal;
   std::uint64_t mended = 0;  // routes and neighbours that comparisons found changed without a message

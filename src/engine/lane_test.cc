@@ -37,7 +37,7 @@ TEST_F(LaneTest, SealsAtATimePoint) {
   EXPECT_EQ(lane_->ring().in_use(), 0U) << "nothing was open";
 }
 
-TEST_F(LaneTest, SealsWhenThereIsNoRoomForABurst) {
+TEST_F(LaneTest, SealsWhenThereIsNoCapacityForABurst) {
   make({.capacity = 160});
   time_point();
   arrive(300);

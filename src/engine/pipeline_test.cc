@@ -261,7 +261,7 @@ TEST_F(PipelineTest, ALostBatchIsReportedToItsPass) {
   EXPECT_EQ(all[1]->times, 1);
 }
 
-TEST_F(PipelineTest, TheSmallestBatchHasRoomForEveryArea) {
+TEST_F(PipelineTest, TheSmallestBatchHasCapacityForEveryArea) {
   std::vector<std::unique_ptr<void, decltype(&std::free)>> memory;
   const std::vector<std::uint32_t> bytes = {3, 0, 5, 1};
   const auto ring = BatchRing::create({0, 2, static_cast<std::uint32_t>(batch_range.least), bytes, 0},

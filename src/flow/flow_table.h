@@ -233,7 +233,7 @@ class FlowTable {
   Flow* make(const Packet& packet, std::uint32_t hash, Milliseconds now, Direction& direction);
   Flow* find_or_restart(Flow& flow, const Packet& packet, Milliseconds now, Direction& direction);
   bool enter(std::uint32_t hash, std::uint32_t index);
-  bool make_room_in(std::uint32_t hash, Milliseconds now);
+  bool ensure_capacity_in(std::uint32_t hash, Milliseconds now);
   std::uint32_t take_place(Milliseconds now);
   bool evict_expired(Milliseconds now);
   bool evict_idle(Milliseconds now);

@@ -61,7 +61,7 @@ class ChangeLog {
   static constexpr std::uint32_t cell_slots = 16;
   static constexpr std::uint32_t longest_run = 2048;
 
-  // A queue in a ring that has room for every element at once, because none is queued twice.
+  // A queue in a ring that has capacity for every element at once, because none is queued twice.
   class Queue {
    public:
     explicit Queue(std::size_t capacity);

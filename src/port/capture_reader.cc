@@ -135,8 +135,8 @@ class PatchedFile {
     } else if (type == simple) {
       const std::uint32_t snapshot = interfaces_.empty() ? 0 : interfaces_[0].snapshot;
       original_ = word(8);
-      const std::uint32_t room = length > around_simple ? length - around_simple : 0;
-      patch(next_block_ + 8, turned(std::min({original_, snapshot == 0 ? original_ : snapshot, room}), swapped_),
+      const std::uint32_t capacity = length > around_simple ? length - around_simple : 0;
+      patch(next_block_ + 8, turned(std::min({original_, snapshot == 0 ? original_ : snapshot, capacity}), swapped_),
             sizeof(std::uint32_t));
       link_ = interfaces_.empty() ? 0 : interfaces_[0].link;
     } else if (type == enhanced || type == obsolete) {
@@ -195,7 +195,7 @@ class Writer {
     errno = 0;
     if (pcap_dump_flush(dumper_) == 0 && ferror(pcap_dump_file(dumper_)) == 0) return {};
     return make_error(path_ + ": its frames as Ethernet cannot be written to a file in " + folder_for_copies() + ": " +
-                      std::strerror(errno) + ": set TMPDIR to a folder that has room for as much as the capture");
+                      std::strerror(errno) + ": set TMPDIR to a folder that has space for as much as the capture");
   }
 
  private:

@@ -136,7 +136,7 @@ def test_what_finds_the_receive_ring_full_is_counted_as_missed(tmp_path, driver)
 
 
 def test_what_finds_the_transmit_ring_full_is_dropped_as_tx_full(tmp_path):
-    """A link of 1 Mbit/s behind a queue that keeps everything: the room of the packet socket fills up, and empties again."""
+    """A link of 1 Mbit/s behind a queue that keeps everything: the packet socket's buffer fills up, and empties again."""
     ports = [("lan", "net_af_packet0,iface=lan0", "sl-lan"), ("wan", "net_af_packet1,iface=wan0,qdisc_bypass=0", "sl-wan")]
     with Topology(tmp_path, ports=ports) as network:
         network.start()

@@ -147,7 +147,7 @@ def test_a_full_disk_is_not_ready(gateway):
     gateway.eve.symlink_to("/dev/full")
     gateway.control("reopen")
     assert wait_until(lambda: ailing(gateway, "output_lost"), 5), gateway.why_degraded()
-    assert f"{gateway.eve} cannot be written: No space left on device (make room on its disk" in gateway.why_degraded()
+    assert f"{gateway.eve} cannot be written: No space left on device (free some space on its disk" in gateway.why_degraded()
     gateway.eve.unlink()
     gateway.control("reopen")
     assert wait_until(lambda: ailing(gateway, None), 5), gateway.why_degraded()

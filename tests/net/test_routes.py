@@ -279,8 +279,8 @@ def test_a_foreign_sender_address_moves_no_traffic(two_ways, family, prefix, gat
     assert two_ways.reaches(target)
 
 
-def test_routes_without_room_are_forwarded_by_as_soon_as_there_is(fresh):
-    """A table for 30 routes, of which the kernel has more; nothing but room makes the others fit."""
+def test_routes_without_capacity_are_forwarded_by_as_soon_as_there_is(fresh):
+    """A table for 30 routes, of which the kernel has more; nothing but capacity makes the others fit."""
     fresh.configuration = {"route": ("kernel = true", "max_ipv4 = 30", "max_ipv6 = 1000")}
     gateway = fresh.start()
     fresh.router.batch([f"route add 198.51.{i}.0/24 via {SERVER4}" for i in range(40)])

@@ -175,7 +175,7 @@ def test_strays_are_the_hosts(network):
 
 
 def test_ports_run_out_and_come_back(tmp_path):
-    """Room for one client's two media."""
+    """Capacity for one client's two media."""
     with explicit(tmp_path, media_ports="20000-20003") as network:
         network.start()
         network.serve()

@@ -187,7 +187,7 @@ def test_a_silent_station_is_forgotten_and_learned_again(bridged):
 
 
 def test_a_full_table_floods_what_it_has_no_place_for(bridged):
-    """Eight places, against twenty stations behind the kernel's device; once those are silent there is room for others."""
+    """Eight places, against twenty stations behind the kernel's device; once those are silent there is capacity for others."""
     forget_all(bridged)
     full = bridged.metrics()["vxlan_fdb_full"]
     for number in range(1, 21):

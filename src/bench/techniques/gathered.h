@@ -6,7 +6,7 @@
 //   automaton  an automaton of the keys (dfa.h), a thread for each 64 bytes, which first reads the eight in front of
 //              them (the segments of techniques.h)
 //
-// Each stream has room for a batch, a slot for each frame. A longer payload is not brought: it is searched
+// Each stream has capacity for a batch, a slot for each frame. A longer payload is not brought: it is searched
 // where it lies, over the link, with the same result.
 //
 // Threads: one. Errors: a CUDA error; a batch of more frames than there are slots. Cost: two launches, about 4 us of
@@ -28,7 +28,7 @@ namespace sluice::match {
 
 enum class GatheredSearch { filter, automaton };
 
-struct GatherRoom {
+struct GatherCapacity {
   std::uint32_t frames;  // of a batch, at most
   std::uint32_t payload_bytes;
   unsigned streams;  // of the Gpu, the first ones
@@ -39,7 +39,8 @@ class GatheredMatcher {
   // `filter`: of the same keys; both must outlive the GatheredMatcher, and the filter's table is not to be exchanged.
   // `whole`: as of GpuMatcher::create(), which the filter has its own of.
   static Expected<std::unique_ptr<GatheredMatcher>> create(device::Gpu& gpu, GpuMatcher& filter, const KeySet& keys,
-                                                           GatheredSearch search, const GatherRoom& room, bool whole);
+                                                           GatheredSearch search, const GatherCapacity& capacity,
+                                                           bool whole);
   virtual ~GatheredMatcher() = default;
 
   // As GpuMatcher::match() and every_key(), on the stream of that number.

@@ -153,7 +153,7 @@ void expect_keys(const KeySet& keys, const std::vector<std::string>& packets, co
   EXPECT_GT(many, 0u);
 }
 
-// The filter, and both searches of what was brought, with room for all payloads and for the shorter ones.
+// The filter, and both searches of what was brought, with capacity for all payloads and for the shorter ones.
 TEST_P(TechniquesOn, TheMatchersReportTheKeysOfTheSamePackets) {
   if (const std::string why = sluice::test::why_no_gpu(); !why.empty()) GTEST_SKIP() << why;
   auto gpu = device::Gpu::open(0, 1);
@@ -174,10 +174,10 @@ TEST_P(TechniquesOn, TheMatchersReportTheKeysOfTheSamePackets) {
   };
   check("filter", (*all)->run_filter(**matcher, 1));
   for (const GatheredSearch search : {GatheredSearch::filter, GatheredSearch::automaton}) {
-    for (const std::uint32_t room : {1500u, 100u}) {
-      auto gathered = GatheredMatcher::create(**gpu, **matcher, keys, search, {70, room, 1}, true);
+    for (const std::uint32_t capacity : {1500u, 100u}) {
+      auto gathered = GatheredMatcher::create(**gpu, **matcher, keys, search, {70, capacity, 1}, true);
       ASSERT_TRUE(gathered) << gathered.error().message;
-      check("gathered " + std::to_string(static_cast<int>(search)) + " " + std::to_string(room),
+      check("gathered " + std::to_string(static_cast<int>(search)) + " " + std::to_string(capacity),
             (*all)->run_gathered(**gathered, 1));
     }
   }

@@ -69,7 +69,7 @@ struct MirrorStats {
   std::size_t prefixes = 0;    // in the kernel's tables
   std::size_t routes = 0;      // announced to the control plane
   std::size_t neighbours = 0;  // announced to the control plane
-  std::size_t refused = 0;     // routes and neighbours that the control plane has no room for now
+  std::size_t refused = 0;     // routes and neighbours that the control plane has no capacity for now
   std::uint64_t messages = 0;  // received, dumps included
   std::uint64_t malformed = 0;
   std::uint64_t overruns = 0;  // the kernel dropped notifications
@@ -100,10 +100,10 @@ class NetlinkMirror : private netlink::Visitor {
   // Handles what is waiting, `max_messages` or a little more at most, and never blocks.
   Expected<void> process(std::size_t max_messages = 8192);
   // Starts a pending resync, probes stale neighbours, and announces again some of what was refused, more when there is
-  // room again. An Error here and from process(): the socket is broken.
+  // capacity again. An Error here and from process(): the socket is broken.
   Expected<void> tick(Clock::time_point now);
   // Asks the kernel for the link address of `address` on the twin of `port` (ARP, ND), also when it has no route there;
-  // the answer comes as a neighbour. False: not sent, the kernel has no room for the request or the twin is gone.
+  // the answer comes as a neighbour. False: not sent, the kernel has no capacity for the request or the twin is gone.
   // Error: the socket is broken. Cost: one system call.
   Expected<bool> resolve(function::PortIndex port, const packet::IpAddress& address);
   // Asks for a full dump with differences announced, as after lost notifications.

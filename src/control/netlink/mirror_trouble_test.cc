@@ -116,7 +116,7 @@ TEST_F(MirrorTest, TakesARefusedNeighbourBackWhenTheKernelGivesItUp) {
   EXPECT_EQ(mirror_->stats().refusals, 1U);
 }
 
-TEST_F(MirrorTest, AnnouncesWhatWasRefusedAtTheNextTickWithRoom) {
+TEST_F(MirrorTest, AnnouncesWhatWasRefusedAtTheNextTickWithCapacity) {
   start();
   plane_.refuse_neighbours = true;
   plane_.route_limit = 0;

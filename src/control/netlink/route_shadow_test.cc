@@ -250,7 +250,7 @@ TEST_F(RouteShadowTest, ADeadHopIsLeftOutAndADeadRouteGivesWay) {
   EXPECT_EQ(plane_.route("192.0.3.0/24"), "unicast 1 via 10.0.1.2");
 }
 
-TEST_F(RouteShadowTest, RefusedRoutesAreAnnouncedWhenThereIsRoom) {
+TEST_F(RouteShadowTest, RefusedRoutesAreAnnouncedWhenThereIsCapacity) {
   const auto prefix = [](int i) { return "192.0." + std::to_string(i) + ".0/24"; };
   plane_.route_limit = 3;
   for (int i = 0; i < 10; ++i) shadow_.add(route(prefix(i), {hop(5, "10.0.0.2")}), Join::only);
@@ -259,7 +259,7 @@ TEST_F(RouteShadowTest, RefusedRoutesAreAnnouncedWhenThereIsRoom) {
   EXPECT_EQ(shadow_.refusals(), 7U);
   shadow_.retry_refused(4);
   EXPECT_EQ(shadow_.refusals(), 7U) << "what is refused still is no news";
-  // Room for one, in whose turn it is; one that the kernel took away needs none.
+  // Capacity for one, in whose turn it is; one that the kernel took away needs none.
   shadow_.remove(route(prefix(0), {hop(5, "10.0.0.2")}));
   shadow_.remove(route(prefix(9), {hop(5, "10.0.0.2")}));
   EXPECT_EQ(shadow_.refused(), 6U);
@@ -273,7 +273,7 @@ TEST_F(RouteShadowTest, RefusedRoutesAreAnnouncedWhenThereIsRoom) {
   EXPECT_EQ(shadow_.refused(), 0U);
 }
 
-TEST_F(RouteShadowTest, ARefusedMoveOfAPortIsAnnouncedWhenThereIsRoom) {
+TEST_F(RouteShadowTest, ARefusedMoveOfAPortIsAnnouncedWhenThereIsCapacity) {
   shadow_.add(route("192.0.2.0/24", {hop(5, "10.0.0.2")}), Join::only);
   plane_.route_limit = 0;
   shadow_.hops().set_port(5, 1);

@@ -77,8 +77,8 @@ BrotliStream::Result BrotliStream::take(std::string_view& bytes) {
     next = &first;
     given = 1;
   }
-  std::size_t left = given, no_room = 0;
-  const auto result = BrotliDecoderDecompressStream(state_, &left, &next, &no_room, nullptr, nullptr);
+  std::size_t left = given, no_output = 0;
+  const auto result = BrotliDecoderDecompressStream(state_, &left, &next, &no_output, nullptr, nullptr);
   taken_ += given - left;
   bytes.remove_prefix(given - left);
   if (result != BROTLI_DECODER_RESULT_ERROR) return Result::more;

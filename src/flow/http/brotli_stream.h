@@ -30,7 +30,7 @@ class BrotliStream {
   // What the window takes of the pool at most, for a reader that wants so many bytes; 0: all that there are.
   static std::size_t window_block(std::uint64_t wanted);
 
-  // From the stream's first byte on. False: the pool has no room. The pool stays until end().
+  // From the stream's first byte on. False: the pool has no capacity. The pool stays until end().
   bool begin(BlockPool& pool, std::uint64_t wanted);
   void end();
   bool active() const { return state_ != nullptr; }

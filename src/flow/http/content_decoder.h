@@ -52,7 +52,7 @@ struct DecodeFlags {
   bool trailing : 1 = false;   // bytes behind the end
   bool bomb : 1 = false;       // `limit` or BrotliStream::most() reached, or more than the sink affords
   bool unread : 1 = false;     // behind an error in the middle, or a gap: what comes there is dropped
-  bool no_memory : 1 = false;  // the pool had no room for a layer: the bytes pass as they are, or are dropped
+  bool no_memory : 1 = false;  // the pool had no capacity for a layer: the bytes pass as they are, or are dropped
   bool too_many : 1 = false;   // more layers declared than max_layers: the innermost are not undone
 };
 

@@ -55,8 +55,8 @@ void Parser::data(Connection& connection, Direction direction, std::string_view 
   free_decoding_ += decoded_to * bytes.size();
   ++heard_;
   if (connection.stopped == StopReason::none && connection.established) {
-    make_room(connection);
-  } else if (connection.stopped == StopReason::none && !has_room_for_new()) {
+    ensure_capacity(connection);
+  } else if (connection.stopped == StopReason::none && !has_capacity_for_new()) {
     stop(connection, StopReason::no_memory);
   }
   run(connection, direction, bytes);

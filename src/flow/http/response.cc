@@ -48,7 +48,7 @@ bool Parser::is_being_answered(const Transaction& transaction) {
   return transaction.request.flags.missing && !transaction.response.complete;
 }
 
-// The transaction that this response belongs to; nullptr: there is no room for one.
+// The transaction that this response belongs to; nullptr: there is no capacity for one.
 Transaction* Parser::begin_response(Connection& connection) {
   let_go(connection);
   Transaction* transaction = connection.first;

@@ -30,7 +30,7 @@ using lookup::acl::RuleIndex;
 // a device has written them.
 constexpr std::uint32_t counters_ahead = 8, rules_ahead = 64, rules_of_line = 64 / sizeof(RuleIndex);
 
-// Frames of a burst that comes next, for which there is to be room in the cache.
+// Frames of a burst that comes next, for which there is to be space in the cache.
 constexpr std::uint32_t next_burst = 64;
 
 struct alignas(64) Header {
@@ -391,7 +391,7 @@ void Acl::apply(engine::Batch& batch, engine::Span span, engine::Emitter& out) {
 // sent.
 bool Acl::notify(engine::Batch& batch, std::uint32_t i, engine::Emitter& out) {
   if (!out.may_answer()) return false;
-  const std::uint32_t length = notify_sender(batch.data(i), batch.length[i], engine::room_from(batch, i));
+  const std::uint32_t length = notify_sender(batch.data(i), batch.length[i], engine::capacity_from(batch, i));
   if (length == 0) return false;
   engine::set_length(batch, i, length);
   batch.answer(i, acl_rejected);

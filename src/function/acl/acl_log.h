@@ -50,7 +50,7 @@ struct LoggedRule {
 struct AclLogCounters {
   std::uint64_t written = 0;     // lines, given to the file or the program's log
   std::uint64_t suppressed = 0;  // frames over a rule's limit
-  std::uint64_t ring_full = 0;   // frames that found no room in their lane's ring
+  std::uint64_t ring_full = 0;   // frames that found no capacity in their lane's ring
   std::uint64_t lost_lines = 0;  // of `written`
   AclLogCounters& operator+=(const AclLogCounters& other) {
     written += other.written;

@@ -82,13 +82,13 @@ engine::TokenBucket bucket(std::uint32_t per_second) {
 AlertLane::AlertLane(const AlertLogSettings& settings, const std::atomic<bool>& ended)
     : ring_(settings.ring, settings.payload_bytes),
       ended_(ended),
-      waits_(settings.wait_for_room),
+      waits_(settings.wait_for_capacity),
       forwards_(settings.forwards),
       reports_drops_(!settings.eve.empty() && settings.forwards),
       limits_drops_(settings.alerts_per_second != 0),
       drop_limit_(bucket(settings.alerts_per_second)) {}
 
-AlertRecord* AlertLane::room(std::uint32_t most) {
+AlertRecord* AlertLane::claim(std::uint32_t most) {
   AlertRecord* record = ring_.next(most);
   while (record == nullptr && waits_ && !ended_.load(std::memory_order_relaxed)) {
     sched_yield();
@@ -98,7 +98,7 @@ AlertRecord* AlertLane::room(std::uint32_t most) {
 }
 
 void AlertLane::alert(const Alert& alert) {
-  AlertRecord* const record = room(ring_.capacity());
+  AlertRecord* const record = claim(ring_.capacity());
   if (record == nullptr) {
     add_one(ring_full_);
     return;
@@ -133,7 +133,7 @@ void AlertLane::dropped(const DroppedFrame& frame) {
     return;
   }
   const bool limited = limits_drops_ && !drop_limit_.take(frame.microseconds * 1000);
-  AlertRecord* const record = limited ? nullptr : room(ring_.capacity() / 2);
+  AlertRecord* const record = limited ? nullptr : claim(ring_.capacity() / 2);
   if (record == nullptr) {
     add_one(drops_skipped_);
     return;
@@ -232,7 +232,7 @@ void AlertLog::run() {
     lock.unlock();
     const bool some = pass();
     lock.lock();
-    if (some && settings_.wait_for_room) continue;  // a lane may be waiting
+    if (some && settings_.wait_for_capacity) continue;  // a lane may be waiting
     stop_signal_.wait_for(lock, pause, [this] { return stopping_; });
   }
 }
@@ -326,7 +326,7 @@ void AlertLog::log_frames(FramesLogged& logged, std::uint64_t all, bool now, std
 void AlertLog::log_suppressed(const AlertCounters& now) {
   spdlog::warn(
       "alerts: {} lines suppressed since this was last said; since the start {} alerts over the {} a second, {} that a "
-      "lane's ring had no room for, and {} drop events",
+      "lane's ring had no capacity for, and {} drop events",
       suppressed(now) - logged_, now.rate_limited, settings_.alerts_per_second, now.ring_full, now.drops_skipped);
   logged_ = suppressed(now);
   next_log_ = now_ + log_interval;

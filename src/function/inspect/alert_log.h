@@ -50,8 +50,8 @@ struct AlertLogSettings {
   EveOptions fields = {};
   std::uint32_t stats_seconds = 8;      // between EVE `stats` events; 0: none but those about what was suppressed
   std::vector<std::string> ports = {};  // names for in_iface, by AlertLane::set_port()
-  // A lane waits for room in its ring: for a capture, where no time is lost by it. Never set it for a gateway.
-  bool wait_for_room = false;
+  // A lane waits for capacity in its ring: for a capture, where no time is lost by it. Never set it for a gateway.
+  bool wait_for_capacity = false;
   bool forwards = true;  // false: what a rule drops would have been dropped, and there are no `drop` events
   std::function<std::uint64_t()> clock = {};  // nanoseconds, never back; empty: the steady clock
 };
@@ -59,15 +59,15 @@ struct AlertLogSettings {
 struct AlertCounters {
   std::uint64_t alerts = 0;         // given to the files
   std::uint64_t drops = 0;          // `drop` events given to the file
-  std::uint64_t ring_full = 0;      // alerts that found no room in their lane's ring
+  std::uint64_t ring_full = 0;      // alerts that found no capacity in their lane's ring
   std::uint64_t rate_limited = 0;   // alerts over alerts_per_second
   std::uint64_t drops_skipped = 0;  // `drop` events for one of these two reasons
   std::uint64_t write_errors = 0;   // attempts to write that failed
   std::uint64_t lost_lines = 0;     // of those given to the files
 };
 
-// One lane's sink. No call allocates, locks or makes a system call, and none waits (but for wait_for_room). Cost: about
-// 0.2 us and the copy of the payload.
+// One lane's sink. No call allocates, locks or makes a system call, and none waits (but for wait_for_capacity). Cost:
+// about 0.2 us and the copy of the payload.
 class AlertLane final : public AlertSink {
  public:
   // Frames come from settings.ports[port] from now on; no_port: from no interface. An alert without a frame, of a flow
@@ -86,7 +86,7 @@ class AlertLane final : public AlertSink {
  private:
   friend class AlertLog;
   AlertLane(const AlertLogSettings& settings, const std::atomic<bool>& ended);
-  AlertRecord* room(std::uint32_t most);
+  AlertRecord* claim(std::uint32_t most);
   bool is_reported(std::string_view frame, std::uint64_t microseconds) const {
     return reported_ == frame.data() && reported_at_ == microseconds;
   }

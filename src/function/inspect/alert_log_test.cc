@@ -387,7 +387,7 @@ TEST_F(AlertLogTest, StatsComeAtTheirIntervalAndAtTheEnd) {
 // Both sides at once, and each record whole: under the sanitizers and with a ring that is full most of the time.
 TEST_F(AlertLogTest, ALaneThatWaitsLosesNothing) {
   constexpr unsigned count = 2000;
-  open({.alerts_per_second = 0, .ring = 64, .wait_for_room = true}, 2);
+  open({.alerts_per_second = 0, .ring = 64, .wait_for_capacity = true}, 2);
   std::thread other([&] { alert(count, 1); });
   alert(count, 0);
   for (unsigned i = 0; i < count; ++i) log_->lane(0).dropped(sample_.dropped(DropReason::flow_drop));

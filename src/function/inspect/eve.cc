@@ -353,7 +353,7 @@ const char* name_of(DropReason reason) {
       return "inspection budget";
     case DropReason::conflict:
       return "stream conflict";
-    case DropReason::no_room:
+    case DropReason::no_capacity:
       return "stream memcap";
     case DropReason::fragment:
       return "defrag error";

@@ -32,7 +32,7 @@ static_assert(sizeof(Header) <= header_per_frame * engine::batch_range.least);
 
 constexpr std::uint32_t per_frame =
     header_per_frame + sizeof(match::Span) + (2 + match::max_hits) * sizeof(std::uint32_t) + 2;
-// Frames of a burst that comes next, for which there is to be room in the cache.
+// Frames of a burst that comes next, for which there is to be space in the cache.
 constexpr std::uint32_t next_burst = 64;
 // Frames ahead of the one that is judged: its headers and the flow table's index are fetched, then what that names.
 constexpr std::uint32_t index_ahead = 24, flow_ahead = 12, stream_ahead = 8, history_ahead = 4;
@@ -186,7 +186,7 @@ Expected<void> Inspect::prepare(const engine::Plan& plan) {
   AlertLogSettings log_settings = options_.log;
   if (plan.captures) {
     log_settings.alerts_per_second = 0;
-    log_settings.wait_for_room = true;
+    log_settings.wait_for_capacity = true;
     log_settings.ports.clear();  // of a file no interface is known
   }
   if (plan.captures && plan.lanes > 1) {
@@ -211,7 +211,7 @@ Expected<void> Inspect::prepare(const engine::Plan& plan) {
   log_->set_watch([this, forwards = plan.sends](std::uint64_t now) {
     if (forwards) note_limits(now);
     note_refused_streams(now);
-    note_http_room(now);
+    note_http_capacity(now);
   });
   log_->set_stats([this] {
     nlohmann::ordered_json values;
@@ -241,12 +241,12 @@ void Inspect::note_refused_streams(std::uint64_t now) {
   }
 }
 
-void Inspect::note_http_room(std::uint64_t now) {
-  HttpRoomNotes::Counts counts{};
+void Inspect::note_http_capacity(std::uint64_t now) {
+  HttpCapacityNotes::Counts counts{};
   for (const auto& lane : lanes_) {
-    for (std::size_t w = 0; w < counts.size(); ++w) counts[w] += lane->http_without_room(w);
+    for (std::size_t w = 0; w < counts.size(); ++w) counts[w] += lane->http_without_capacity(w);
   }
-  if (const std::string line = http_room_notes_.line(counts, now); !line.empty()) {
+  if (const std::string line = http_capacity_notes_.line(counts, now); !line.empty()) {
     spdlog::warn("{}", line);
   }
 }
@@ -374,8 +374,8 @@ packet::Reason Inspect::reason_of(const Judgement& judgement) {
   switch (judgement.why) {
     case DropReason::conflict:
       return inspect_conflict;
-    case DropReason::no_room:
-      return inspect_no_room;
+    case DropReason::no_capacity:
+      return inspect_no_capacity;
     case DropReason::budget:
       return inspect_overload;
     case DropReason::fragment:
@@ -410,7 +410,8 @@ std::vector<engine::Metric> Inspect::metrics() const {
   }
   const AlertCounters counted = log_ ? log_->counters() : AlertCounters();
   all.push_back({"inspect_alerts_written", "of the alerts, those that were given to the files", counted.alerts});
-  all.push_back({"inspect_alerts_suppressed", "of the alerts, those over alerts_per_second or without room in a queue",
+  all.push_back({"inspect_alerts_suppressed",
+                 "of the alerts, those over alerts_per_second or without capacity in a queue",
                  counted.rate_limited + counted.ring_full});
   all.push_back({"inspect_lines_lost", "lines that a file did not take", counted.lost_lines});
   all.push_back({"inspect_rules", "rules in force", rule_count_.load(std::memory_order_relaxed), false});

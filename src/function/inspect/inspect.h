@@ -33,8 +33,8 @@
 #include "engine/traits.h"
 #include "function/fused/fusable.h"
 #include "function/inspect/alert_log.h"
+#include "function/inspect/http_capacity_notes.h"
 #include "function/inspect/http_limit_notes.h"
-#include "function/inspect/http_room_notes.h"
 #include "function/inspect/inspect_lane.h"
 #include "function/inspect/inspection.h"
 #include "function/inspect/refused_streams_notes.h"
@@ -53,8 +53,8 @@ inline const packet::Reason inspect_overload = packet::register_reason(
 
 inline const packet::Reason inspect_conflict = packet::register_reason(
     "inspect_conflict", "it has other bytes than an earlier segment for the same place of a TCP stream (on_conflict)");
-inline const packet::Reason inspect_no_room = packet::register_reason(
-    "inspect_no_room", "no room was left to put its TCP stream together with it (on_overload, stream_memory)");
+inline const packet::Reason inspect_no_capacity = packet::register_reason(
+    "inspect_no_capacity", "no capacity was left to put its TCP stream together with it (on_overload, stream_memory)");
 inline const packet::Reason inspect_outside = packet::register_reason(
     "inspect_outside",
     "data that does not fit its TCP conversation: outside the receiver's window, or with another SYN "
@@ -128,7 +128,7 @@ class Inspect final : public engine::Element,
   InspectLane& lane_of(std::uint32_t lane) { return *lanes_[lane % lanes_.size()]; }
   void note_limits(std::uint64_t now);
   void note_refused_streams(std::uint64_t now);
-  void note_http_room(std::uint64_t now);
+  void note_http_capacity(std::uint64_t now);
   match::MatchBatch work_of(const engine::Batch& batch) const;
   // inspect_answer.cc
   bool answer(engine::Batch& batch, std::uint32_t i, packet::Reason reason, engine::Emitter& out);
@@ -145,7 +145,7 @@ class Inspect final : public engine::Element,
   std::unique_ptr<AlertLog> log_;
   HttpLimitNotes limit_notes_;                 // of the log's thread
   RefusedStreamsNotes refused_streams_notes_;  // likewise
-  HttpRoomNotes http_room_notes_;              // likewise
+  HttpCapacityNotes http_capacity_notes_;      // likewise
   std::unique_ptr<FrameClock> clock_;
   std::vector<std::unique_ptr<InspectLane>> lanes_;  // by thread
 

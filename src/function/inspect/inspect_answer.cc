@@ -19,14 +19,14 @@ bool answer_with_icmp(engine::Batch& batch, std::uint32_t i, const match::Packet
   std::uint8_t own_mac[6];
   std::copy_n(frame, 6, own_mac);
   const std::uint32_t length =
-      packet::make_icmp_error(frame, batch.length[i], engine::room_from(batch, i),
+      packet::make_icmp_error(frame, batch.length[i], engine::capacity_from(batch, i),
                               {packet::IcmpErrorKind::prohibited, 0, facts.destination, own_mac});
   if (length != 0) engine::set_length(batch, i, length);
   return length != 0;
 }
 
 // In a frame of its own, for the other end's RST takes the place of the one that came. False: no answer is to be sent
-// any more now, there is no room for one, or it is nothing that an RST answers.
+// any more now, there is no capacity for one, or it is nothing that an RST answers.
 bool reset_sender_besides(const engine::Batch& batch, std::uint32_t i, packet::Reason reason, engine::Emitter& out) {
   if (!out.may_answer()) return false;
   rte_mbuf* const made = rte_pktmbuf_copy(batch.mbuf[i], batch.mbuf[i]->pool, 0, UINT32_MAX);

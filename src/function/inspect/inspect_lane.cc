@@ -106,7 +106,7 @@ constexpr Row rows[] = {
      [](const Counted& c) -> std::uint64_t { return c.counted.refused; }},
     {{"inspect_overloaded_frames", "such frames, and those with prefilter matches that were left"},
      [](const Counted& c) -> std::uint64_t { return c.counted.overloaded; }},
-    {{"inspect_without_flow", "frames inspected by themselves because the flow table had no room"},
+    {{"inspect_without_flow", "frames inspected by themselves because the flow table had no capacity"},
      [](const Counted& c) -> std::uint64_t { return c.counted.no_flow; }},
     {{"inspect_searched_bytes", "bytes that cores searched themselves"},
      [](const Counted& c) -> std::uint64_t { return c.counted.searched; }},
@@ -116,7 +116,7 @@ constexpr Row rows[] = {
      [](const Counted& c) -> std::uint64_t { return c.counted.many_keys; }},
     {{"inspect_flows_made", "conversations that began"},
      [](const Counted& c) -> std::uint64_t { return c.flows.made; }},
-    {{"inspect_flows_evicted", "conversations ended to make room for others"},
+    {{"inspect_flows_evicted", "conversations ended to give way to others"},
      [](const Counted& c) -> std::uint64_t {
        return c.flows.evicted_closed + c.flows.evicted_new + c.flows.evicted_idle;
      }},
@@ -153,9 +153,9 @@ constexpr Row rows[] = {
      [](const Counted& c) -> std::uint64_t { return c.http.transactions; }},
     {{"inspect_http_no_memory", "TCP conversations looked at as HTTP no further, for want of memory"},
      [](const Counted& c) -> std::uint64_t { return stopped(c.http, StopReason::no_memory); }},
-    {{"inspect_http_evicted", "TCP conversations looked at as HTTP no further, to make room for others"},
+    {{"inspect_http_evicted", "TCP conversations looked at as HTTP no further, to give way to others"},
      [](const Counted& c) -> std::uint64_t { return stopped(c.http, StopReason::evicted); }},
-    {{"inspect_http_set_aside", "HTTP conversations that made room for others between messages, and go on"},
+    {{"inspect_http_set_aside", "HTTP conversations that gave way to others between messages, and go on"},
      [](const Counted& c) -> std::uint64_t { return stopped(c.http, StopReason::set_aside); }},
     {{"inspect_http_stopped", "HTTP conversations looked at no further, for what they brought"},
      [](const Counted& c) -> std::uint64_t { return stopped_by_contents(c.http); }},
@@ -195,7 +195,7 @@ constexpr Row rows[] = {
      [](const Counted& c) -> std::uint64_t { return c.rates.action_only; }},
     {{"inspect_threshold_no_effect", "matches without effect, by a threshold or detection_filter"},
      [](const Counted& c) -> std::uint64_t { return c.rates.nothing; }},
-    {{"inspect_threshold_evicted", "counts of thresholds lost within their period, for want of room"},
+    {{"inspect_threshold_evicted", "counts of thresholds lost within their period, for want of capacity"},
      [](const Counted& c) -> std::uint64_t { return c.rates.evicted + c.event_filters.evicted; }},
     {{"inspect_unique_on_evicted", "sets of ports (unique_on) lost likewise"},
      [](const Counted& c) -> std::uint64_t { return c.rates.sets_evicted; }},
@@ -322,9 +322,9 @@ void InspectLane::publish() {
   for (std::size_t f = 0; f < metric_count; ++f) metrics_[f].set(rows[f].value(counted));
   for (std::size_t l = 0; l < limited_.size(); ++l) limited_[l].set(counted.http.limited[l]);
   streams_refused_.set(counted.conversations.extras_refused());
-  http_without_room_[HttpRoomNotes::no_memory].set(stopped(counted.http, StopReason::no_memory));
-  http_without_room_[HttpRoomNotes::evicted].set(stopped(counted.http, StopReason::evicted));
-  http_without_room_[HttpRoomNotes::bodies_lost].set(counted.http.bodies_lost);
+  http_without_capacity_[HttpCapacityNotes::no_memory].set(stopped(counted.http, StopReason::no_memory));
+  http_without_capacity_[HttpCapacityNotes::evicted].set(stopped(counted.http, StopReason::evicted));
+  http_without_capacity_[HttpCapacityNotes::bodies_lost].set(counted.http.bodies_lost);
 }
 
 void InspectLane::finish() {

@@ -24,7 +24,7 @@
 #include "function/inspect/alert_log.h"
 #include "function/inspect/batch_budget.h"
 #include "function/inspect/capture_time.h"
-#include "function/inspect/http_room_notes.h"
+#include "function/inspect/http_capacity_notes.h"
 #include "function/inspect/inspection.h"
 
 namespace sluice::function {
@@ -136,8 +136,8 @@ class InspectLane {
   std::uint64_t limited(std::size_t which) const { return limited_[which].get(); }
   // The metric inspect_streams_refused, likewise.
   std::uint64_t streams_refused() const { return streams_refused_.get(); }
-  // By HttpRoomNotes::What, likewise.
-  std::uint64_t http_without_room(std::size_t what) const { return http_without_room_[what].get(); }
+  // By HttpCapacityNotes::What, likewise.
+  std::uint64_t http_without_capacity(std::size_t what) const { return http_without_capacity_[what].get(); }
 
  private:
   static std::string_view bytes_of(const engine::Batch& batch, std::uint32_t i) {
@@ -172,7 +172,7 @@ class InspectLane {
   std::vector<engine::Counter> metrics_;
   std::array<engine::Counter, flow::http::limits> limited_;
   engine::Counter streams_refused_;
-  std::array<engine::Counter, std::tuple_size_v<HttpRoomNotes::Counts>> http_without_room_;
+  std::array<engine::Counter, std::tuple_size_v<HttpCapacityNotes::Counts>> http_without_capacity_;
 };
 
 }  // namespace sluice::function

@@ -33,7 +33,7 @@ TEST_F(InspectLaneTest, counts_of_thresholds_are_reported) {
   EXPECT_EQ(metric("inspect_threshold_no_effect"), 0U);
   EXPECT_EQ(metric("inspect_threshold_evicted"), 0U);
   for (unsigned source = 2; source < 10; ++source) udp(source, 1);
-  EXPECT_EQ(metric("inspect_threshold_evicted"), 1U) << "nine counts, and room for eight";
+  EXPECT_EQ(metric("inspect_threshold_evicted"), 1U) << "nine counts, and capacity for eight";
   EXPECT_EQ(metric("inspect_alerts"), 9U);
 }
 
@@ -42,7 +42,7 @@ TEST_F(InspectLaneTest, what_streams_and_http_lack_is_reported) {
   use("alert udp any any -> any 1 (sid:1;)\n", {}, 100);
   for (std::uint16_t port = 1000; port < 1003; ++port) tcp(port, 0, "G");
   EXPECT_EQ(metric("inspect_http_connections"), 3U);
-  EXPECT_EQ(metric("inspect_http_evicted"), 1U) << "three connections, and room for two";
+  EXPECT_EQ(metric("inspect_http_evicted"), 1U) << "three connections, and capacity for two";
   EXPECT_EQ(metric("inspect_http_no_memory"), 0U);
   tcp(1001, 1, "ET / HTTP/1.1\r\n\r\nGET / HTTP/1.1\r\n\r\nGET / HTTP/1.1\r\n\r\n");
   EXPECT_EQ(metric("inspect_http_transactions"), 3U);

@@ -25,9 +25,9 @@
 // inspected when it comes again. Of a packet that its stream does not take whole (flow/tcp_stream.h, feed()) the
 // payload is inspected by itself besides. One that its stream refuses is dropped, unless a rule of `pass` has held.
 //
-// What other flows report because a frame ends them, or takes their room, is not the frame's: neither it nor they are
-// dropped for the other (flow_context.h). The same context is that of what a stream reports without a packet of its own
-// and its direction: at the end of its flow, or when the other side acknowledges a gap.
+// What other flows report because a frame ends them, or takes their capacity, is not the frame's: neither it nor they
+// are dropped for the other (flow_context.h). The same context is that of what a stream reports without a packet of its
+// own and its direction: at the end of its flow, or when the other side acknowledges a gap.
 //
 // A rule whose parts come in several pieces is tried with each of them, as long as its best pattern is in the window
 // (flow/carried.h). Once it holds, it is tried only when that pattern comes again. What is open is forgotten at

@@ -24,7 +24,7 @@ class InspectionHttpLimit : public testing::Test, public AlertSink {
     ASSERT_NE(rules, nullptr);
     InspectionSettings settings;
     settings.drop_on_http_limit = drops;
-    settings.conversations.streams.drop_without_room = settings.conversations.streams.drop_conflicts = true;
+    settings.conversations.streams.drop_without_capacity = settings.conversations.streams.drop_conflicts = true;
     inspection_ = std::make_unique<Inspection>(std::make_unique<InspectionSearch>(std::move(rules)),
                                                test::small_settings(settings), *this);
     sids_.clear();

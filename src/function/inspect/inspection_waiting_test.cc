@@ -269,11 +269,11 @@ TEST_P(InspectionWaitingTest, AFlowThatPassesIsNeverDroppedForWhatItReleases) {
   EXPECT_EQ(counters().releases_left, 0U);
 }
 
-// A closed flow that makes room for the frame's, and one that expires.
+// A closed flow that gives way to the frame's, and one that expires.
 TEST_P(InspectionWaitingTest, WhatOtherFlowsReleaseHasTheTimeThatIsSetAside) {
   for (const bool limited : {false, true}) {
     for (const bool expires : {false, true}) {
-      SCOPED_TRACE(std::string(limited ? "without time" : "with time") + (expires ? ", expires" : ", makes room"));
+      SCOPED_TRACE(std::string(limited ? "without time" : "with time") + (expires ? ", expires" : ", gives way"));
       use(evil_rule, true, 1);
       handshake();
       let_wait('.', "evil");

@@ -41,7 +41,7 @@ enum class DropReason : std::uint8_t {
   flow_drop,
   budget,
   conflict,
-  no_room,
+  no_capacity,
   fragment,
   outside,
   silent,

@@ -127,7 +127,7 @@ class RouteTable : public ControlPlane {
   std::unordered_map<packet::IpPrefix, std::vector<Candidate>, PrefixHash> others_;
   std::array<std::array<std::uint32_t, 129>, 2> lengths_{};  // prefixes in best_ by family (IPv4, IPv6) and length
   std::map<NeighbourKey, Neighbour> neighbours_;
-  std::set<NeighbourKey> waiting_;  // whose host route found no room
+  std::set<NeighbourKey> waiting_;  // whose host route found no capacity
   std::atomic<std::size_t> neighbour_count_{0};
   std::array<std::atomic<std::size_t>, 2> sizes_{};  // prefixes in best_ by family
   std::vector<std::atomic<std::uint32_t>> mtu_, carries_;

@@ -11,12 +11,12 @@
 namespace sluice::function {
 namespace {
 
-constexpr unsigned room = 100;
+constexpr unsigned capacity = 100;
 
 class StaticRoutesTest : public testing::Test {
  protected:
   void SetUp() override {
-    auto fib = lookup::Fib::create({.name = "static", .max_routes4 = room, .max_routes6 = room});
+    auto fib = lookup::Fib::create({.name = "static", .max_routes4 = capacity, .max_routes6 = capacity});
     ASSERT_TRUE(fib) << fib.error().message;
     fib_ = std::move(*fib);
     table_ = std::make_unique<RouteTable>(*fib_, adjacencies_, 2);

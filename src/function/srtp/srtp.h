@@ -164,8 +164,8 @@ class Srtp final : public engine::Element,
   };
   std::vector<std::unique_ptr<OnDevice>> devices_;
   std::uint64_t installs_on_devices() const;
-  // What a packet's length and room must be for a GPU. Without one everything will do.
-  std::uint32_t most_on_device_ = 0xffffffff, room_on_device_ = 0;
+  // What a packet's length and capacity must be for a GPU. Without one everything will do.
+  std::uint32_t most_on_device_ = 0xffffffff, capacity_on_device_ = 0;
   // Its readers: batches, and each lane's collector.
   std::optional<Published<const MediaStreamTable>> current_;
   std::optional<Streams> streams_;            // their writer

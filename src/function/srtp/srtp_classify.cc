@@ -152,7 +152,7 @@ std::uint32_t Srtp::prepare_packet(const engine::Batch& batch, const Area& a, st
   auto* const frame = reinterpret_cast<std::uint8_t*>(batch.frame[i]);
   std::uint8_t* const payload = frame + media.payload_offset();
   const std::uint32_t length = udp_payload_length(frame, media);
-  const std::uint32_t buffer = engine::room_from(batch, i);
+  const std::uint32_t buffer = engine::capacity_from(batch, i);
   // What is unprotected gets shorter.
   const std::uint32_t most = stream.protects() ? std::min(buffer, options_.largest_frame) : buffer;
   if (most < media.payload_offset() + length) return drop(srtp_too_big);
@@ -167,7 +167,7 @@ std::uint32_t Srtp::prepare_packet(const engine::Batch& batch, const Area& a, st
   if (leg == nullptr) return place_without_key(batch.lane, rtcp, stream);
   srtp::Channel* const channel = &*leg->channel;
   const bool for_device = stream.installs() <= a.header->installs && length + channel->overhead() <= most_on_device_ &&
-                          buffer - media.payload_offset() >= room_on_device_;
+                          buffer - media.payload_offset() >= capacity_on_device_;
   const std::uint32_t place = for_device ? a.header->jobs : a.header->kept - 1;
   Area::Work& work = a.works[place];
   crypto::Job& job = a.jobs[place];

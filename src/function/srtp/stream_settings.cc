@@ -136,7 +136,7 @@ const std::vector<StreamOption>& key_settings() {
           [](Settings& settings, Reading& to) { read_crypto(settings, to.stream); }),
       stream_option(
           "max_ssrcs", option::Range{1, most_ssrcs, "SSRCs"}.text(), "`16`",
-          "SSRCs that the stream may have, RTP's and RTCP's apart; none makes room for another, for its index would "
+          "SSRCs that the stream may have, RTP's and RTCP's apart; none gives way to another, for its index would "
           "begin anew under the same key if it came back",
           [](Settings& settings, Reading& to) {
             to.stream.max_ssrcs = static_cast<std::uint32_t>(settings.integer("max_ssrcs", 16, 1, most_ssrcs));

@@ -101,7 +101,7 @@ bool Vxlan::take_piece(engine::Batch& batch, std::uint32_t i, const VxlanView& v
   }
   in.pieces.add(1);
   const std::string_view whole = in.fragments.datagram();
-  if (whole.size() > engine::room_from(batch, i)) {
+  if (whole.size() > engine::capacity_from(batch, i)) {
     batch.drop(i, too_long);
     return true;
   }
@@ -180,7 +180,7 @@ struct Inner {
         source_port(packet::vxlan_source_port(frame, length)) {}
 };
 
-// Puts the headers on; the frame is in one piece and has the room.
+// Puts the headers on; the frame is in one piece and has the capacity.
 void wrap(rte_mbuf& buffer, const Inner& inner, const Remote& remote, std::uint16_t ip_id) {
   rte_pktmbuf_prepend(&buffer, static_cast<std::uint16_t>(remote.front.bytes()));
   remote.front.write(inner.frame, inner.length, inner.ip, inner.source_port, ip_id);
@@ -248,12 +248,12 @@ rte_mbuf* size_error(const rte_mbuf& buffer, std::uint32_t mtu, const packet::Me
   rte_mbuf* const made = rte_pktmbuf_alloc(buffer.pool);
   if (made == nullptr) return nullptr;
   auto* const error = rte_pktmbuf_mtod(made, std::uint8_t*);
-  const std::uint32_t room = rte_pktmbuf_tailroom(made);
+  const std::uint32_t capacity = rte_pktmbuf_tailroom(made);
   std::uint32_t left = 0;
-  if (length <= room) {
+  if (length <= capacity) {
     std::memcpy(error, frame, length);
     left = packet::make_icmp_error(
-        error, length, room,
+        error, length, capacity,
         {.kind = packet::IcmpErrorKind::too_big, .mtu = mtu, .source = source, .own_mac = own_mac});
   }
   if (left == 0) {
@@ -353,7 +353,7 @@ std::vector<engine::Metric> Vxlan::metrics() const {
        sum(out_, &Out::answered)},
       {"vxlan_fragments", "outer fragments that were put together, or wait for others", sum(in_, &In::pieces)},
       {"vxlan_moved", "times that a station turned up behind another remote", sum(in_, &In::moved)},
-      {"vxlan_fdb_full", "frames whose station found no room in the forwarding table", sum(in_, &In::fdb_full)},
+      {"vxlan_fdb_full", "frames whose station found no capacity in the forwarding table", sum(in_, &In::fdb_full)},
       {"vxlan_fdb_entries", "stations learned", control_ ? control_->learned() : 0, false},
       {"vxlan_unresolved", "remotes that cannot be reached now", control_ ? control_->unresolved() : 0, false},
   };

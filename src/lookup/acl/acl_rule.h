@@ -31,7 +31,7 @@ namespace sluice::lookup::acl {
 // Index of a rule in the list that the classifier was made of.
 using RuleIndex = std::uint32_t;
 inline constexpr RuleIndex no_match = 0xffff'ffff;
-// A list has no more rules than this (rte_acl's priorities and the GPU's records have room for no more).
+// A list has no more rules than this (rte_acl's priorities and the GPU's records have space for no more).
 inline constexpr std::uint32_t max_rules = 1U << 24;
 
 struct PortRange {

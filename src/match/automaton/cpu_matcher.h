@@ -61,11 +61,11 @@ class CpuMatcher {
   };
 
   // Writes the patterns (by index) of class `klass` that the payload holds, each once, in no particular order, to
-  // found[0 .. room); returns how many there are, which may be more than `room`. `from`: only those that end behind
-  // that many bytes of the payload; not in Mode::once, and `room` is that of all patterns. `goes_on`: of a search in
-  // slices, of which this is not the first one: what an earlier one found is not reported again; likewise.
-  std::size_t match(Scratch& scratch, std::string_view payload, unsigned klass, std::uint32_t* found, std::size_t room,
-                    std::size_t from = 0, bool goes_on = false) const;
+  // found[0 .. capacity); returns how many there are, which may be more than `capacity`. `from`: only those that end
+  // behind that many bytes of the payload; not in Mode::once, and `capacity` is that of all patterns. `goes_on`: of a
+  // search in slices, of which this is not the first one: what an earlier one found is not reported again; likewise.
+  std::size_t match(Scratch& scratch, std::string_view payload, unsigned klass, std::uint32_t* found,
+                    std::size_t capacity, std::size_t from = 0, bool goes_on = false) const;
 
   std::size_t database_bytes() const;
   // Bytes of the longest pattern of a class.
@@ -78,7 +78,7 @@ class CpuMatcher {
   };
   CpuMatcher() = default;
   Expected<void> compile(std::span<const Pattern> patterns, Database& database) const;
-  std::size_t look_again(Scratch& scratch, std::string_view payload, std::uint32_t* found, std::size_t room,
+  std::size_t look_again(Scratch& scratch, std::string_view payload, std::uint32_t* found, std::size_t capacity,
                          std::size_t from, std::size_t count) const;
 
   std::vector<Database> databases_;

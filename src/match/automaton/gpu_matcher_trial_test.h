@@ -19,7 +19,7 @@
 namespace sluice::match {
 
 inline constexpr std::uint32_t most_frames = 512;
-inline constexpr std::size_t room = 4 << 20;
+inline constexpr std::size_t capacity = 4 << 20;
 
 struct Frame {
   std::string bytes;
@@ -38,7 +38,7 @@ class GpuMatcherTrial : public testing::Test {
     auto gpu = device::Gpu::open(0, 1);
     ASSERT_TRUE(gpu) << gpu.error().message;
     gpu_ = std::move(*gpu);
-    memory_ = static_cast<char*>(gpu_->allocate_host(room).value());
+    memory_ = static_cast<char*>(gpu_->allocate_host(capacity).value());
     address_ = static_cast<std::uint64_t*>(gpu_->allocate_host(most_frames * 8).value());
     span_ = static_cast<Span*>(gpu_->allocate_host(most_frames * sizeof(Span)).value());
     klass_ = static_cast<std::uint8_t*>(gpu_->allocate_host(most_frames).value());
@@ -78,7 +78,7 @@ class GpuMatcherTrial : public testing::Test {
   // The same with the table that there is.
   std::size_t match(const KeySet& keys, const std::vector<Frame>& frames) {
     std::size_t at = 0;
-    std::memset(memory_, 'Q', room);
+    std::memset(memory_, 'Q', capacity);
     for (std::size_t i = 0; i < frames.size(); ++i) {
       at = (at + 127) / 128 * 128 + frames[i].skew;
       std::memcpy(memory_ + at, frames[i].bytes.data(), frames[i].bytes.size());
@@ -87,7 +87,7 @@ class GpuMatcherTrial : public testing::Test {
       klass_[i] = static_cast<std::uint8_t>(frames[i].klass);
       at += frames[i].bytes.size();
     }
-    EXPECT_LE(at, room);
+    EXPECT_LE(at, capacity);
     MatchBatch batch{address_, span_, klass_, found_, key_, static_cast<std::uint32_t>(frames.size())};
     batch.bytes = spread_;
     const std::size_t all = expect_keys(keys, frames, matcher_->match(batch, gpu_->stream(0)), [&] {

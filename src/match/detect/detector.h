@@ -83,7 +83,7 @@ class Detector {
  public:
   // An Error names what of which rule cannot be compiled, or that the rules name too many flowbits. `before`: of whose
   // flows the flowbits go on to mean the same, by name; those of `rules` come behind its own or, where there is no more
-  // room, in the place of such as neither names.
+  // capacity, in the place of such as neither names.
   static Expected<std::unique_ptr<Detector>> make(RuleSet rules, const Detector* before = nullptr);
 
   const RuleSet& rules() const { return set_; }

@@ -127,7 +127,7 @@ TEST_F(DetectorTest, WhatTheBudgetLeavesIsReported) {
   EXPECT_EQ(outcome_.left, 0u);
 }
 
-// Of two prefilter matches for "x" the budget has room for the first in the order of treatment.
+// Of two prefilter matches for "x" the budget has capacity for the first in the order of treatment.
 TEST_F(DetectorTest, WhatTheBudgetLeavesIsDecisiveWhereItCouldChangeWhatBecomesOfThePacket) {
   const std::string any = " tcp any any -> any any (content:\"x\"; ";
   const std::string alert = "alert" + any, drop = "drop" + any, pass = "pass" + any, reject = "reject" + any;
@@ -250,7 +250,7 @@ TEST_F(DetectorTest, OnlyBuffersThatAPatternMayBeInHaveToBeSearched) {
 }
 
 // One after the other, each with names of its own: the rules as such name few.
-TEST(Detector, FlowbitsThatNoRulesNameAnyMoreMakeRoom) {
+TEST(Detector, FlowbitsThatNoRulesNameAnyMoreGiveWay) {
   const auto rules = [](std::size_t from, std::size_t count) {
     std::string text;
     for (std::size_t i = from; i < from + count; ++i) {

@@ -73,7 +73,7 @@ void Proxy::end_unanswered(Time now) {
     }
   }
   flush_answers();
-  read_client(now);  // what waited for an answer to make room
+  read_client(now);  // what waited until an answer freed its place
 }
 
 void Proxy::end_streams(std::string_view session, EndReason reason) {

@@ -73,11 +73,11 @@ struct ChannelSettings {
   std::uint32_t max_streams = 16;
 };
 
-// A packet where it lies: from RTP's or RTCP's first byte on. `room`: bytes from `data` that the frame can hold.
+// A packet where it lies: from RTP's or RTCP's first byte on. `capacity`: bytes from `data` that the frame can hold.
 struct Packet {
   std::uint8_t* data;
   std::uint32_t length;
-  std::uint32_t room;
+  std::uint32_t capacity;
 };
 
 // The rollover counter that was signalled for an SSRC; every other begins with 0.

@@ -116,7 +116,7 @@ class RtspConnection : public testing::Test {
                                         std::move(accepted), now_);
   }
 
-  // The client's and the proxy's: without TCP, and with little room.
+  // The client's and the proxy's: without TCP, and with little capacity.
   virtual test::TcpPair ends() {
     int pair[2];
     EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair), 0);
