@@ -10,7 +10,7 @@ namespace sluice::engine {
 namespace {
 
 // That of a machine that is busy as well: more of it changes nothing here.
-TEST(Engine, LatenessWhileAThreadWasKeptAwayIsDistinguished) {
+TEST(Engine, LatenessWithinASchedulingStallIsDistinguished) {
   Options options = replay_options("cpu");
   options.deadline = std::chrono::milliseconds(10);
   options.ports[0].device += ",rate=20000";

@@ -127,7 +127,7 @@ TEST_F(OverloadedLaneTest, WithoutAdmissionNearlyEverythingIsLate) {
 }
 
 // Frames that came five seconds ago, with a deadline of two.
-TEST_F(LaneTest, LatenessWhileAThreadWasAwayIsDistinguished) {
+TEST_F(LaneTest, LatenessWithinASchedulingStallIsDistinguished) {
   struct Case {
     const char* name;
     bool worker;

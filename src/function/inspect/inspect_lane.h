@@ -50,8 +50,8 @@ class FrameClock {
   // Ports are open: what they mark frames with is known.
   explicit FrameClock(const FrameStamps& stamps = FrameStamps::of_drivers());
   std::uint64_t now() const;
-  // Where no driver stamps frames, they are not read: of a batch that has been away a frame's buffer is in no near
-  // cache.
+  // Where no driver stamps frames, they are not read: of a batch that has been on a device a frame's buffer is in no
+  // near cache.
   bool has_stamped(const rte_mbuf& frame) const { return stamps_.flag != 0 && (frame.ol_flags & stamps_.flag) != 0; }
   std::uint64_t of(const rte_mbuf& frame, std::uint64_t now) const {
     if (!has_stamped(frame)) return now;

@@ -151,7 +151,7 @@ std::vector<engine::Metric> Srtp::metrics() const {
   for (const auto& lane : lanes_) {
     const engine::Counter* const counters[] = {&lane->protected_rtp,    &lane->protected_rtcp, &lane->unprotected_rtp,
                                                &lane->unprotected_rtcp, &lane->others,         &lane->kept,
-                                               &lane->clear_rtcp,       &lane->to_proxy,       &lane->strays};
+                                               &lane->clear_rtcp,       &lane->to_proxy,       &lane->unmatched};
     for (std::size_t i = 0; i < std::size(counters); ++i) all[i + 1].value += counters[i]->get();
   }
   return all;

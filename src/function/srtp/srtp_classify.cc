@@ -87,7 +87,7 @@ std::uint32_t Srtp::place_of(const engine::Batch& batch, const Area& a, std::uin
     const auto* const frame = reinterpret_cast<const std::uint8_t*>(batch.frame[i]);
     if (server_media_.may_be(media.key) || goes_on_in_clear(frame, batch.length[i], media)) [[unlikely]]
       return drop(srtp_unprotected);
-    if (has_media_ports_) look_at_stray(batch.lane, *a.header->table, media.key);
+    if (has_media_ports_) look_at_unmatched(batch.lane, *a.header->table, media.key);
     return outcome::passes;
   }
   const std::uint32_t place =
@@ -138,13 +138,13 @@ bool Srtp::goes_on_in_clear(const std::uint8_t* frame, std::uint32_t length, con
 }
 
 // UDP of no stream at the proxy's own ports: the host's, like all that is addressed to it.
-[[gnu::noinline]] void Srtp::look_at_stray(std::uint32_t lane, const MediaStreamTable& table, MediaKey key) {
+[[gnu::noinline]] void Srtp::look_at_unmatched(std::uint32_t lane, const MediaStreamTable& table, MediaKey key) {
   const RtspOptions& rtsp = *options_.rtsp;
   const std::uint16_t port = packet::be16(key.destination_port);
   if (port < rtsp.first_media_port || port > rtsp.last_media_port) return;
   const auto to = packet::IpAddress::from_bytes(static_cast<int>(key.family), key.destination);
   key.source_port = key.destination_port = 0;
-  if (rtsp.is_explicit(to) || table.may_concern(key)) lanes_[lane]->strays.add(1);
+  if (rtsp.is_explicit(to) || table.may_concern(key)) lanes_[lane]->unmatched.add(1);
 }
 
 std::uint32_t Srtp::prepare_packet(const engine::Batch& batch, const Area& a, std::uint32_t i, const MediaFrame& media,

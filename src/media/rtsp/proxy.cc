@@ -163,7 +163,7 @@ void Proxy::forward(Message& request) {
 void Proxy::client_response(Message& response) {
   const auto asked = server_cseqs_.find(response.header("CSeq").value_or(""));
   if (asked == server_cseqs_.end()) {
-    ++counters_.stray_responses;
+    ++counters_.unmatched_responses;
     return;
   }
   if (response.status() >= 200) {

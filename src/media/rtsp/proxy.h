@@ -207,7 +207,7 @@ struct Counters {
   std::uint64_t server_requests = 0;                // of servers
   std::array<std::uint64_t, refusals> refused{};    // by Refusal
   std::uint64_t descriptions = 0;                   // made SRTP
-  std::uint64_t stray_responses = 0;                // nobody asked for them: dropped
+  std::uint64_t unmatched_responses = 0;            // nobody asked for them: dropped
   std::array<std::uint64_t, omissions> left_out{};  // by Omission
   std::uint64_t interleaved_dropped = 0;            // frames of either side: no SETUP that asks for them passes
   std::uint64_t descriptions_forgotten = 0;         // with keys that no SETUP had used, over max_descriptions

@@ -246,7 +246,7 @@ void Proxy::setup_response(Message& response, Pending& pending, Time now) {
     refuse(pending, {refusal, why});
   };
   if (holds_description(response)) {
-    give_up(Refusal::description, EndReason::setup_failed, stray_description);
+    give_up(Refusal::description, EndReason::setup_failed, unmatched_description);
     return;
   }
   Transport answered;

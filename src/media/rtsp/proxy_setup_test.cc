@@ -291,7 +291,7 @@ TEST(ProxySetup, OpenedSaysNo) {
     EXPECT_THAT(trial.host.ends, ElementsAre(std::string("1 ") + one.reason));
     EXPECT_THAT(Trial::taken(trial.proxy.to_server()), HasSubstr("TEARDOWN rtsp://10.9.0.1:8554/plain/ RTSP/1.0"));
     EXPECT_EQ(trial.server("RTSP/1.0 200 OK\r\nCSeq: 1000000000\r\n\r\n"), "") << "the proxy's own";
-    EXPECT_EQ(trial.proxy.counters().stray_responses, 0U);
+    EXPECT_EQ(trial.proxy.counters().unmatched_responses, 0U);
     trial.host.opens = Opening::opened;
     EXPECT_THAT(trial.client(test::ffmpeg_setup_video), HasSubstr("SETUP "));
     EXPECT_THAT(trial.server(test::gst_setup_video_answer), HasSubstr("RTSP/1.0 200 OK"));
