@@ -447,7 +447,7 @@ Expected<void> verify_chain(const BenchOptions& options, const RouterTable& tabl
   // Frames that were handed to it, and that cores have searched because its tables are of other rules, verify a core.
   const auto on_device = [&]() -> Expected<void> {
     if (device == "cpu" || compared == nullptr) return {};
-    return searched_by_device(compared->figures(), least_verified * static_cast<double>(wanted));
+    return searched_by_device(compared->metrics(), least_verified * static_cast<double>(wanted));
   };
   if (auto ran = run_until(**rig, last.wanted, wanted, on_device); !ran) return ran;
   const engine::EngineStats stats = (*rig)->engine().stats();
@@ -478,13 +478,13 @@ Expected<void> verify_chain(const BenchOptions& options, const RouterTable& tabl
     // Whether a rule with a threshold makes one depends on the time, which is not the same for both.
     std::uint64_t alerts = 0;
     for (const char* const name : {"inspect_alerts", "inspect_threshold_no_alert", "inspect_threshold_no_effect"}) {
-      alerts += figure(compared->figures(), name);
+      alerts += figure(compared->metrics(), name);
     }
     if (alerts != inspect.alerts) {
       return make_error(
           fmt::format("inspect: rules hold {} times on {}, {} on a core", alerts, device, inspect.alerts.load()));
     }
-    if (one.converses() && !one.drop_on_overload) return check_conversations(one, rules, compared->figures(), inspect);
+    if (one.converses() && !one.drop_on_overload) return check_conversations(one, rules, compared->metrics(), inspect);
   }
   return {};
 }

@@ -36,8 +36,8 @@ struct AlertHttp {
   std::uint64_t number = 0;                        // of the transaction in its connection, from 0
   std::uint64_t length = 0;                        // of the response's body so far, before it was decoded
 
-  // Of what is known of it by now; nullptr: there is none. `texts`: most_bytes for them.
-  void take(const flow::http::Transaction* transaction, char* texts);
+  // Of what is known of it by now; nullptr: there is none. `text`: most_bytes for it.
+  void take(const flow::http::Transaction* transaction, char* text);
 };
 
 }  // namespace sluice::function

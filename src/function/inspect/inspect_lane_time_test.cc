@@ -29,14 +29,14 @@ TEST_F(InspectLaneTest, a_batch_that_is_late_is_not_looked_at) {
   const Case cases[] = {{"it just came", 0, 0, false},
                         {"it has to go", patience, 0, true},
                         {"it came too late", patience + 1, 0, false},
-                        {"the thread was stall", patience - second / 2, second, false}};
+                        {"the thread was stalled", patience - second / 2, second, false}};
   for (const Case& one : cases) {
     for (const bool drops : {false, true}) {
       SCOPED_TRACE(std::string(one.what) + (drops ? ", drop" : ", pass"));
       use("alert http any any -> any any (http.uri; content:\"/evil\"; sid:1;)\n", {}, 1 << 20,
           BatchBudget(match::Detector::unlimited, long_deadline), drops, nullptr, still);
       tcp(1000, 0, "");
-      const Judgement judgement = tcp_batch(1000, 0, "GET /evil HTTP/1.1\r\n\r\n", rte_rdtsc() - one.stalls, one.age);
+      const Judgement judgement = tcp_batch(1000, 0, "GET /evil HTTP/1.1\r\n\r\n", rte_rdtsc() - one.stall, one.age);
       EXPECT_EQ(judgement.drop, one.left && drops);
       EXPECT_EQ(metric("inspect_http_left"), one.left ? 1U : 0U);
       EXPECT_EQ(metric("inspect_overloaded_frames"), one.left ? 1U : 0U);
