@@ -61,8 +61,8 @@ Expected<std::string> read_all(int fd, const std::string& name, std::size_t like
   text.reserve(likely + 1);  // one more shows that it has not grown meanwhile
   while (text.size() <= largest) {
     const std::size_t had = text.size();
-    const std::size_t room = std::max(least_step, text.capacity() - had);
-    text.resize(had + std::min({room, largest_step, largest + 1 - had}));
+    const std::size_t capacity = std::max(least_step, text.capacity() - had);
+    text.resize(had + std::min({capacity, largest_step, largest + 1 - had}));
     const ssize_t count = read(fd, text.data() + had, text.size() - had);
     if (count < 0 && errno != EINTR) {
       return make_error(name + ": cannot be read: " + std::strerror(errno));

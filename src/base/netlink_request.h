@@ -63,7 +63,7 @@ class NetlinkRequest {
 bool send_request(int fd, const NetlinkRequest& request);
 
 // Of a request with NLM_F_ACK: sends it on a blocking socket that nothing else waits on. 0, or errno as the kernel
-// answers. What it says besides, in words, is appended to `says` where the socket is told to hear it (hear_reasons()).
+// answers. What it says besides, in words, is appended to `says` where the socket is asked to hear it (hear_reasons()).
 int ask(int fd, const NetlinkRequest& request, std::string* says = nullptr);
 // The answer alone.
 int read_answer(int fd, std::string* says = nullptr);

@@ -74,7 +74,7 @@ TEST(NetlinkAttributes, AreNeverReadBehindTheEnd) {
   }
 }
 
-TEST(NetlinkAttributes, StopWhenTold) {
+TEST(NetlinkAttributes, StopWhenAsked) {
   unsigned seen = 0;
   EXPECT_FALSE(each_netlink_attribute(attributes({{1, "a"}, {2, "b"}}), [&](int, NetlinkBytes) {
     ++seen;
@@ -122,7 +122,7 @@ TEST(NetlinkMessages, AreWalkedAndTheBrokenOneIsNamed) {
   }
 }
 
-TEST(NetlinkMessages, StopWhenTold) {
+TEST(NetlinkMessages, StopWhenAsked) {
   Buffer buffer = messages({{16, "a"}, {20, "b"}});
   buffer.resize(buffer.size() + 3);  // no message: nobody looks there any more
   unsigned seen = 0;

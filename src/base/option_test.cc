@@ -1,4 +1,4 @@
-// A setting that is declared once: what its reader takes and refuses, what it shows, and what people are told.
+// A setting that is declared once: what its reader takes and refuses, what it shows, and what people are shown.
 #include "base/option.h"
 
 #include <gmock/gmock.h>
@@ -101,7 +101,7 @@ TEST_F(OptionTest, AReloadRefusesWhatItCannotChange) {
             "[limits] way cannot change while the gateway runs: restart it");
 }
 
-TEST_F(OptionTest, PeopleAreToldValuesBoundsUnitAndDefault) {
+TEST_F(OptionTest, PeopleAreShownValuesBoundsUnitAndDefault) {
   const OptionSection all = option::section("[limits]", settings(), "Bounds.");
   EXPECT_EQ(all.title, "[limits]");
   std::vector<std::string> rows;

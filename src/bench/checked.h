@@ -1,4 +1,4 @@
-// Around an element under test: while it is told to check, it compares the device's verdicts with what compute() makes
+// Around an element under test: while it is asked to check, it compares the device's verdicts with what compute() makes
 // of the same batch, for an element whose compute() leaves frames alone and whose verdicts it knows: touch and route.
 //
 // Thread-safety: check() and the counts from any thread. Cost while it does not check: a virtual call and a load more

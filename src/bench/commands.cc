@@ -112,7 +112,7 @@ constexpr Bench benches[] = {
      .seconds = 0.1,
      .csv_header = bench::figures_csv_header},
     {.name = "order",
-     .text = "Keeping order under jitter with equal room: tickets, rte_reorder, BLOP, no care",
+     .text = "Keeping order under jitter with equal capacity: tickets, rte_reorder, BLOP, no care",
      .run = bench::bench_order,
      .has_seconds = false,
      .has_gateway = false,
@@ -188,7 +188,7 @@ void add_gateway_options(CLI::App& command, const Bench& one, bench::BenchOption
 // Those of one bench or of few.
 void add_own_options(CLI::App& command, const Bench& one, bench::BenchOptions& options) {
   if (one.has_queue) {
-    command.add_option("--ring", options.ring, "room for frames in a lane's receive queue");
+    command.add_option("--ring", options.ring, "capacity for frames in a lane's receive queue");
     complete_with(command.add_option("--settings", options.function_settings,
                                      "TOML for the function's section, e.g. 'path = \"direct\"'"),
                   settings_of(one.name));

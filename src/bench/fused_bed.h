@@ -51,8 +51,8 @@ class FusedBed {
   Expected<void> launch(unsigned b, FusedParts parts, bool fused, device::GpuStream& stream);
 
   // All batches once, and what came out against the CPU: rules by trying each, routes by rte_fib, keys by Hyperscan, as
-  // far as a launch tells them (match_verify.h), though every frame is searched to its end. Of what is denied, behind a
-  // fused kernel, that nothing was looked for. Answers how many keys there are.
+  // far as a launch reports them (match_verify.h), though every frame is searched to its end. Of what is denied, behind
+  // a fused kernel, that nothing was looked for. Answers how many keys there are.
   Expected<std::uint64_t> verify(FusedParts parts, bool fused);
 
   const std::string& about() const { return about_; }

@@ -21,7 +21,7 @@ Outcome window(std::uint64_t late, std::uint64_t lost, std::uint64_t refused, do
   return one;
 }
 
-TEST(HoldText, TroubledOnesAreToldFromCleanOnesByWhatHappenedInThem) {
+TEST(HoldText, TroubledOnesAreDistinguishedFromCleanOnesByWhatHappenedInThem) {
   EXPECT_EQ(
       hold_text({window(0, 0, 0, 10, 100, 200), window(0, 0, 0, 30, 200, 300), window(5, 1, 0, 400, 300, 800, 3),
                  window(0, 0, 3, 200, 500, 400), window(0, 3, 0, 0, 700, 300)}),

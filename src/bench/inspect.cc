@@ -22,7 +22,7 @@ namespace {
 
 constexpr unsigned rounds = 5, rounds_beside = 3;  // of chains that inspect on a device, and of what stands beside
 constexpr double rounds_below = 3;                 // as long as so many
-constexpr double window_below = 0.01;              // seconds; what was late is told by these, too
+constexpr double window_below = 0.01;              // seconds; what was late is reported by these, too
 constexpr double settle_seconds = 0.05;
 constexpr const char* protocols[] = {"udp", "tcp", "streams", "http"};
 constexpr double goal_heavy_tail = 85, goal_large = 90;  // % of the upload ceiling
@@ -144,14 +144,14 @@ void report(const BenchOptions& options, const std::string& device, double ceili
                   median.launching_us / static_cast<double>(median.launches),
                   100 * median.launching_us / (1e6 * median.seconds));
     }
-    const std::string candidates = candidates_text(part, device);
+    const std::string prefilter_matches = prefilter_matches_text(part, device);
     const std::string where = device_text(part, device);
-    if (!candidates.empty()) std::printf("  inspected: %s\n", candidates.c_str());
+    if (!prefilter_matches.empty()) std::printf("  inspected: %s\n", prefilter_matches.c_str());
     if (!where.empty()) std::printf("  %s\n", where.c_str());
     if (!part.figures.empty()) std::printf("  in all:%s\n", figures_text(part.figures).c_str());
     Yardsticks yardsticks;
-    yardsticks.setting =
-        joined({fmt::format("{} rounds", part.outcomes.size()), cores_text(part), candidates, late_text(part), where});
+    yardsticks.setting = joined(
+        {fmt::format("{} rounds", part.outcomes.size()), cores_text(part), prefilter_matches, late_text(part), where});
     yardsticks.goal = goal_share(device, part.one) / 100;
     yardsticks.share = share;
     yardsticks.ceiling_gbytes = ceiling;
@@ -364,7 +364,7 @@ Expected<void> attack_below(const BenchOptions& options, const RouterTable& tabl
     if (auto there = was_attacked(*part); !there) return there;
     Yardsticks yardsticks;
     yardsticks.setting =
-        joined({price_text(*part), candidates_text(*part, device), rate.str(), device_text(*part, device)});
+        joined({price_text(*part), prefilter_matches_text(*part, device), rate.str(), device_text(*part, device)});
     yardsticks.share = rate.of_text();
     yardsticks.deadline_us = deadline_us(options);
     append_csv(options, "inspect", label, outcome, yardsticks);
@@ -467,7 +467,7 @@ std::vector<ChainCase> all_traffic(const BenchOptions& options) {
         traffic.mix = mix;
         traffic.protocol = protocol;
         traffic.payload = payload;
-        // At 64 B a conversation has no room for more than its acknowledgements.
+        // At 64 B a conversation has no space for more than its acknowledgements.
         if (traffic.converses() && mix == "64") continue;
         // No words at 64 B, and conversations have their own.
         if (traffic.payload == "web" && (traffic.converses() || mix == "64")) continue;

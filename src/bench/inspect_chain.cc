@@ -177,11 +177,11 @@ function::InspectOptions inspect_options(const InspectRules& rules, const ChainC
   options.inspection.drop_on_overload = one.drop_on_overload;
   flow::StreamSettings& streams = options.inspection.conversations.streams;
   streams.drop_conflicts = true;  // as a gateway that forwards, this and the next
-  streams.drop_without_room = one.drop_on_overload;
+  streams.drop_without_capacity = one.drop_on_overload;
   if (!one.bounded) {
     options.budget = std::chrono::hours(1);
     options.inspection.budget =
-        std::numeric_limits<std::uint32_t>::max();  // keys lead to more candidates than patterns
+        std::numeric_limits<std::uint32_t>::max();  // keys lead to more prefilter matches than patterns
   }
   if (!one.converses()) return options;
   // All lanes' conversations are kept at once: those that are over stay until their timeout, or the next of their

@@ -71,7 +71,7 @@ struct ChainCase {
   std::string mix = "heavy-tail";
   std::string protocol = "udp";  // as RigOptions, like payload
   std::string payload;
-  bool bounded = false;  // by the default budget; else every candidate is confirmed
+  bool bounded = false;  // by the default budget; else every prefilter match is confirmed
   bool drop_on_overload = false;
   bool rare_contents = false;  // `payload` is InspectRules::words_with_contents()
   // In zero-load mode the device finds nothing, at once: what is left is what the lanes' cores do.

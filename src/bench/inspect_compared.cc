@@ -163,7 +163,7 @@ class ComparedInspect final : public Compared, public engine::Output {
     const std::string_view frame(reinterpret_cast<const char*>(batch.frame[i]), batch.length[i]);
     count(frame);
     const packet::Reason reason = function::Inspect::reason_of(lane.inspection.frame(frame, ++lane.now));
-    // Of what the kernel is to forward nobody is told.
+    // Of what the kernel is to forward nobody is notified.
     return reason == function::inspect_rejected && !batch.goes_on(i) ? function::inspect_dropped : reason;
   }
 

@@ -51,13 +51,13 @@ void add_figures(const std::vector<engine::Metric>& before, std::vector<engine::
   sum = std::move(after);
 }
 
-std::string candidates_text(const Part& part, const std::string& device) {
+std::string prefilter_matches_text(const Part& part, const std::string& device) {
   const double frames = part.figure("inspect_frames");
   if (frames == 0) return {};
   const std::string of_keys = device == "cpu" ? ""
                                               : fmt::format("; {:.3f} % of frames over eight keys",
                                                             100 * part.figure("inspect_many_keys") / frames);
-  return fmt::format("{:.4f} candidates a frame{}", part.figure("inspect_candidates") / frames, of_keys);
+  return fmt::format("{:.4f} prefilter matches a frame{}", part.figure("inspect_prefilter_matches") / frames, of_keys);
 }
 
 std::string late_text(const Part& part) {

@@ -30,7 +30,7 @@ void add_figures(const std::vector<engine::Metric>& before, std::vector<engine::
                  std::vector<engine::Metric>& sum);
 
 // What the rules made of the frames; empty: nothing was inspected.
-std::string candidates_text(const Part& part, const std::string& device);
+std::string prefilter_matches_text(const Part& part, const std::string& device);
 
 // Late frames, and those that were not let in, of all rounds together.
 std::string late_text(const Part& part);

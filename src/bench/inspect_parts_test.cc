@@ -106,21 +106,22 @@ TEST(InspectParts, WhatAclCostsIsOfPairsOfRounds) {
 }
 
 TEST(InspectParts, FiguresAreThoseOfTheRoundsAlone) {
-  const auto at = [](std::uint64_t frames, std::uint64_t candidates, std::uint64_t many, std::uint64_t rules) {
+  const auto at = [](std::uint64_t frames, std::uint64_t prefilter_matches, std::uint64_t many, std::uint64_t rules) {
     return std::vector<engine::Metric>{{"inspect_frames", "", frames},
-                                       {"inspect_candidates", "", candidates},
+                                       {"inspect_prefilter_matches", "", prefilter_matches},
                                        {"inspect_many_keys", "", many},
                                        {"inspect_rules", "", rules, false}};
   };
   Part part;
-  EXPECT_EQ(candidates_text(part, "cuda:0"), "");
+  EXPECT_EQ(prefilter_matches_text(part, "cuda:0"), "");
   add_figures(at(1000, 900, 800, 7), at(1100, 930, 801, 7), part.figures);
   add_figures(at(5000, 4000, 900, 7), at(5300, 4070, 903, 7), part.figures);
   EXPECT_EQ(part.figure("inspect_frames"), 400);
   EXPECT_EQ(part.figure("inspect_rules"), 7);
   EXPECT_EQ(part.figure("no such"), 0);
-  EXPECT_EQ(candidates_text(part, "cuda:0"), "0.2500 candidates a frame; 1.000 % of frames over eight keys");
-  EXPECT_EQ(candidates_text(part, "cpu"), "0.2500 candidates a frame") << "nobody tells a core of keys";
+  EXPECT_EQ(prefilter_matches_text(part, "cuda:0"),
+            "0.2500 prefilter matches a frame; 1.000 % of frames over eight keys");
+  EXPECT_EQ(prefilter_matches_text(part, "cpu"), "0.2500 prefilter matches a frame") << "nobody hands keys to a core";
 }
 
 TEST(InspectParts, PartsThatInspectShareAnEngine) {

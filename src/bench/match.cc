@@ -79,7 +79,8 @@ struct Bed {
   std::unique_ptr<match::GpuMatcher> matcher;
   bool has_filter = true;  // the matcher is among those that are measured
   Gathered gathered;
-  // Of the patterns, Hyperscan's two ways to have each told once: by itself (HS_FLAG_SINGLEMATCH), or by its caller.
+  // Of the patterns, Hyperscan's two ways to have each reported once: by itself (HS_FLAG_SINGLEMATCH), or by its
+  // caller.
   std::unique_ptr<match::CpuMatcher> cpu_once, cpu_every;
   std::unique_ptr<match::CpuMatcher> reference;  // of the keys
 };
@@ -269,7 +270,7 @@ struct Measured {
   std::uint64_t keys;  // in all frames
 };
 
-// Each search with all its streams, verified before its rate is told; the one with the highest.
+// Each search with all its streams, verified before its rate is reported; the one with the highest.
 Expected<Measured> fastest_of(const BenchOptions& options, Bed& bed, MatchFrames& frames, const std::string& label,
                               double ceiling) {
   std::optional<Measured> best;
@@ -280,9 +281,10 @@ Expected<Measured> fastest_of(const BenchOptions& options, Bed& bed, MatchFrames
       return tl::unexpected(ran.error());
     }
     const Outcome& run = ran->middle;
-    const auto told = verify_keys(*bed.reference, *bed.keys, frames);
+    const auto reported = verify_keys(*bed.reference, *bed.keys, frames);
     const std::uint32_t at_once = std::min(batch_of(options), verified_at_once);
-    const auto keys = told ? verify_every_key(*bed.reference, *bed.keys, frames, at_once, search.every_key) : told;
+    const auto keys =
+        reported ? verify_every_key(*bed.reference, *bed.keys, frames, at_once, search.every_key) : reported;
     if (!keys) {
       return make_error(search.name + ": " + keys.error().message);
     }

@@ -44,7 +44,7 @@ Expected<void> verify(const Filter& filter, const std::string& name, const std::
   std::vector<std::uint32_t> in(filter.keys.keys().size() + 1);
   for (std::size_t p = 0; p < packets.size(); ++p) {
     const std::size_t count = filter.reference.match(scratch, packets[p], 0, in.data(), in.size());
-    if (!is_told({in.data(), count}, run.found[p], run.keys.data() + p * match::max_hits)) {
+    if (!is_reported({in.data(), count}, run.found[p], run.keys.data() + p * match::max_hits)) {
       return make_error(
           fmt::format("NOT VERIFIED: {}: packet {}: {} keys instead of {}", name, p, run.found[p], count));
     }
@@ -150,8 +150,9 @@ void say_fastest(const Times& times, std::size_t packets, match::PacketPlace pla
               packets, name_of(place), filter / *least, name,
               filter <= *least ? "the filter is the fastest" : "THE FILTER IS NOT THE FASTEST");
   const auto best = std::ranges::min_element(times.matcher, {}, &std::pair<std::string, double>::second);
-  std::printf("techniques: %zu payloads %s: of what tells keys %s is the fastest, in %.2f of the filter's time alone\n",
-              packets, name_of(place), best->first.c_str(), best->second / filter);
+  std::printf(
+      "techniques: %zu payloads %s: of what reports keys %s is the fastest, in %.2f of the filter's time alone\n",
+      packets, name_of(place), best->first.c_str(), best->second / filter);
 }
 
 }  // namespace
@@ -194,7 +195,7 @@ Expected<void> compare_techniques(const BenchOptions& options, device::Gpu& gpu,
     const Batch batch = batch_of(frames, size, *dfa);
     std::printf(
         "techniques: %zu payloads, %.0f bytes each; verified: every count of the automaton's ends, and the filter's "
-        "keys as far as a launch tells them\n",
+        "keys as far as a launch reports them\n",
         batch.packets.size(), static_cast<double>(batch.bytes) / static_cast<double>(batch.packets.size()));
     for (const match::PacketPlace place : {match::PacketPlace::device, match::PacketPlace::host}) {
       const auto times = compare(options, gpu, filter, *dfa, pairs, *gathered, batch, place);

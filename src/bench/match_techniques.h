@@ -26,7 +26,7 @@ struct Filter {
   const match::KeySet& keys;
 };
 
-// What tells the same keys as the filter, by name; `only`: the one of that name. Each searches whole payloads.
+// What reports the same keys as the filter, by name; `only`: the one of that name. Each searches whole payloads.
 using Gathered = std::vector<std::pair<std::string, std::unique_ptr<match::GatheredMatcher>>>;
 Expected<Gathered> make_gathered(device::Gpu& gpu, match::GpuMatcher& filter, const match::KeySet& keys,
                                  std::uint32_t frames, unsigned streams, const std::string& only = {});

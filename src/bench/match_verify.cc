@@ -17,9 +17,9 @@ Expected<std::unique_ptr<match::CpuMatcher>> matcher_of(const match::KeySet& key
   return match::CpuMatcher::create(patterns);
 }
 
-bool is_told(std::span<const std::uint32_t> expected, std::uint32_t found, const std::uint32_t* told) {
+bool is_reported(std::span<const std::uint32_t> expected, std::uint32_t found, const std::uint32_t* reported) {
   const std::size_t count = std::min<std::size_t>(expected.size(), match::max_hits);
-  const std::set<std::uint32_t> all(expected.begin(), expected.end()), got(told, told + count);
+  const std::set<std::uint32_t> all(expected.begin(), expected.end()), got(reported, reported + count);
   return found == std::min<std::size_t>(expected.size(), match::max_hits + 1) && got.size() == count &&
          std::includes(all.begin(), all.end(), got.begin(), got.end());
 }
@@ -31,7 +31,7 @@ Expected<std::uint64_t> verify_keys(const match::CpuMatcher& reference, const ma
   std::uint64_t found = 0;
   for (std::uint32_t i = 0; i < frames.count(); ++i) {
     const std::size_t count = read(i) ? reference.match(scratch, frames.payload(i), 0, in.data(), in.size()) : 0;
-    if (!is_told({in.data(), count}, frames.found(i), frames.keys(i))) {
+    if (!is_reported({in.data(), count}, frames.found(i), frames.keys(i))) {
       return make_error(
           fmt::format("NOT VERIFIED: frame {}: the GPU found {} keys, Hyperscan {}", i, frames.found(i), count));
     }

@@ -1,4 +1,4 @@
-// What `bench match` says is verified is: of keys that were told, of those that were not, and of the techniques.
+// What `bench match` says is verified is: of keys that were reported, of those that were not, and of the techniques.
 #include "bench/match_verify.h"
 
 #include <gmock/gmock.h>
@@ -19,12 +19,12 @@ namespace {
 
 constexpr std::uint32_t frame_count = 40;
 
-TEST(IsTold, UpToEightKeysAndThatThereAreMore) {
+TEST(IsReported, UpToEightKeysAndThatThereAreMore) {
   const std::vector<std::uint32_t> ten{0, 1, 2, 3, 4, 5, 6, 7, 8, 9};
   struct Case {
     std::size_t there;  // the first of ten
     std::uint32_t found;
-    std::vector<std::uint32_t> told;
+    std::vector<std::uint32_t> reported;
     bool right;
   };
   const Case cases[] = {
@@ -41,10 +41,10 @@ TEST(IsTold, UpToEightKeysAndThatThereAreMore) {
       {10, 9, {9, 8, 7, 6, 5, 4, 3, 3}, false},
   };
   for (const Case& one : cases) {
-    std::vector<std::uint32_t> told = one.told;
-    told.resize(match::max_hits, 0);
-    EXPECT_EQ(is_told({ten.data(), one.there}, one.found, told.data()), one.right)
-        << one.there << " keys, told " << one.found << ": " << testing::PrintToString(one.told);
+    std::vector<std::uint32_t> reported = one.reported;
+    reported.resize(match::max_hits, 0);
+    EXPECT_EQ(is_reported({ten.data(), one.there}, one.found, reported.data()), one.right)
+        << one.there << " keys, reported " << one.found << ": " << testing::PrintToString(one.reported);
   }
 }
 

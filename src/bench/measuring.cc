@@ -112,7 +112,7 @@ int run_case(const BenchOptions& options, const std::string& function, const Cas
   for (const std::string& note : (*rig)->engine().notes()) {
     std::printf("  %s\n", note.c_str());
   }
-  std::printf("  %u batches of %u frames for each of %u lanes, room for %u frames in each receive queue\n",
+  std::printf("  %u batches of %u frames for each of %u lanes, capacity for %u frames in each receive queue\n",
               rig_of.engine.batches, rig_of.engine.batch, rig_of.lanes, rig_of.ring);
   const auto admitted = options.at > 0 ? hold_at(**rig, options.at * ceiling, options.seconds, options.hold)
                                        : find_admitted(**rig, options.seconds, options.hold);

@@ -57,7 +57,7 @@ Expected<double> run_case(const BenchOptions& options, const HeldCase& one, cons
   constexpr double without_a_gpu = 10;  // GB/s, for the sizes of queues
   const auto bed = MediaBed::make(options, one, device, ceiling > 0 ? ceiling : without_a_gpu);
   std::printf(
-      "\nmedia, %s, %s, %u streams, %s, deadline %.1f ms\n  %u batches of %u frames for each of %u lanes, room "
+      "\nmedia, %s, %s, %u streams, %s, deadline %.1f ms\n  %u batches of %u frames for each of %u lanes, capacity "
       "for %u frames in each receive queue\n",
       device.c_str(), one.mix.c_str(), bed->streams.streams, options.suite.c_str(), one.deadline_ms,
       bed->rig.engine.batches, bed->rig.engine.batch, bed->rig.lanes, bed->rig.ring);

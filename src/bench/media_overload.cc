@@ -25,7 +25,8 @@ struct Offered {
   }
 };
 
-// All that comes is let in, as long as the receive queues have room. `rate`: frames a second, 0: as fast as they go.
+// All that comes is let in, as long as the receive queues have capacity. `rate`: frames a second, 0: as fast as they
+// go.
 Expected<Offered> offer(MediaBed& bed, double rate, double seconds) {
   bed.rig.engine.mode = engine::Mode::full;
   bed.rig.engine.admission = engine::Admit::all;

@@ -1,6 +1,6 @@
 // The paper's overload (section 4.4 of Zhang, Hu and Hua), by a running gateway: streams that together bring more than
 // the device carries. With admission off all of them are late or lose frames; with it those that fit are on time, and
-// the others, which were told so, bring nothing.
+// the others, which were refused, bring nothing.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// sluice bench order: what keeping order costs and how well it works, four ways, with equal room, over a sweep of room
-// and of the device's jitter (order_model.h, order_schemes.h). The setting is that of the BLOP poster: batches of 32
+// sluice bench order: what keeping order costs and how well it works, four ways, with equal capacity, over a sweep of
+// it and of the device's jitter (order_model.h, order_schemes.h). The setting is that of the BLOP poster: batches of 32
 // frames from a device that takes a random time for each.
 #include <rte_cycles.h>
 #include <spdlog/fmt/fmt.h>
@@ -21,7 +21,7 @@
 namespace sluice::cli::bench {
 namespace {
 
-constexpr unsigned rooms[] = {8, 64, 512};
+constexpr unsigned capacities[] = {8, 64, 512};
 constexpr double jitters[] = {2, 8, 32};
 constexpr unsigned rounds = 5;
 constexpr double goal_ticks = 10;  // a frame; the poster's own figure for BLOP is 46 (order_schemes.h)
@@ -52,7 +52,7 @@ Expected<Measured> measure(OrderScheme& scheme, const OrderCase& one, std::vecto
   return measured;
 }
 
-// The same room with and without jitter, one after the other.
+// The same capacity with and without jitter, one after the other.
 Expected<Measured> measure_both(OrderScheme& scheme, const OrderCase& one, std::vector<rte_mbuf*>& frames) {
   OrderCase steady = one;
   steady.jitter = 0;
@@ -67,10 +67,12 @@ Expected<Measured> measure_both(OrderScheme& scheme, const OrderCase& one, std::
 
 void print(const OrderCase& one, const char* name, const Measured& m, double added) {
   std::printf(
-      "RESULT order jitter %2.0f room %3u %-11s out of order %6.2f %% | device keeps %5.1f %% of its throughput | core "
+      "RESULT order jitter %2.0f capacity %3u %-11s out of order %6.2f %% | device keeps %5.1f %% of its throughput | "
+      "core "
       "%6.1f Mpps, %6.1f without jitter (%.0f %%) | %+6.1f ticks a frame (%.1f; %.1f to %.1f) | %lu times gave up\n",
-      one.jitter, one.room, name, 100 * m.run.out_of_order, 100 * m.kept(), m.mpps(m.ticks.median), m.mpps(m.steady),
-      100 * m.steady / m.ticks.median, added, m.ticks.median, m.ticks.low, m.ticks.high, m.run.gave_up);
+      one.jitter, one.capacity, name, 100 * m.run.out_of_order, 100 * m.kept(), m.mpps(m.ticks.median),
+      m.mpps(m.steady), 100 * m.steady / m.ticks.median, added, m.ticks.median, m.ticks.low, m.ticks.high,
+      m.run.gave_up);
 }
 
 Expected<void> append(const BenchOptions& options, const OrderCase& one, const char* name, const Measured& m,
@@ -81,7 +83,7 @@ Expected<void> append(const BenchOptions& options, const OrderCase& one, const c
   return append_line(
       options.csv, order_csv_header(),
       fmt::format("{},{:.0f},{},{:.4f},{:.4f},{:.2f},{:.2f},{:.2f},{:.2f},{:.2f},{:.2f},{},{}", name, one.jitter,
-                  one.room, m.run.out_of_order, m.kept(), m.mpps(m.ticks.median), m.mpps(m.steady), m.ticks.median,
+                  one.capacity, m.run.out_of_order, m.kept(), m.mpps(m.ticks.median), m.mpps(m.steady), m.ticks.median,
                   m.ticks.low, m.ticks.high, added, m.run.frames, m.run.gave_up));
 }
 
@@ -105,7 +107,7 @@ void compare(const OrderCase& one, const Row& row) {
       text += fmt::format(", and the device keeps {:.0f} % of its throughput where tickets leave {:.0f} %",
                           100 * other.kept(), 100 * ours.kept());
     }
-    std::printf("  jitter %.0f room %u: %s %s\n", one.jitter, one.room, name, text.c_str());
+    std::printf("  jitter %.0f capacity %u: %s %s\n", one.jitter, one.capacity, name, text.c_str());
   }
 }
 
@@ -155,7 +157,8 @@ Expected<void> run_case(const BenchOptions& options, const OrderCase& one, std::
 }  // namespace
 
 std::string order_csv_header() {
-  return "scheme,jitter,room,out_of_order,device_kept,core_mpps,core_mpps_without_jitter,ticks,ticks_low,ticks_high,"
+  return "scheme,jitter,capacity,out_of_order,device_kept,core_mpps,core_mpps_without_jitter,ticks,ticks_low,ticks_"
+         "high,"
          "ticks_added,frames,gave_up";
 }
 
@@ -170,23 +173,24 @@ int bench_order(const BenchOptions& options) {
   if (const auto ceilings = print_ceilings(options, true); !ceilings) {
     std::printf("%s (this bench needs none: the device is a model)\n", no_gpu_line(ceilings.error()).c_str());
   }
-  std::vector<rte_mbuf*> frames(std::size_t{*std::max_element(std::begin(rooms), std::end(rooms))} *
+  std::vector<rte_mbuf*> frames(std::size_t{*std::max_element(std::begin(capacities), std::end(capacities))} *
                                 order_batch_frames);
   auto pool = port::make_frame_pool("order", static_cast<unsigned>(frames.size()), 256, SOCKET_ID_ANY);
   if (!pool || rte_pktmbuf_alloc_bulk(pool->get(), frames.data(), static_cast<unsigned>(frames.size())) != 0) {
     return fail("no memory for frames");
   }
   std::printf(
-      "batches of %u frames; room: batches on the device or waiting, the same for all; jitter: how many batch gaps a "
+      "batches of %u frames; capacity: batches on the device or waiting, the same for all; jitter: how many batch gaps "
+      "a "
       "batch may take longer than another; ticks of %.2f GHz, less those of no care\n",
       order_batch_frames, static_cast<double>(rte_get_tsc_hz()) / 1e9);
   Worst worst;
   Expected<void> done;
   for (const double jitter : jitters) {
-    for (const unsigned room : rooms) {
+    for (const unsigned capacity : capacities) {
       OrderCase one;
       one.jitter = jitter;
-      one.room = room;
+      one.capacity = capacity;
       done = done ? run_case(options, one, frames, worst) : done;
     }
   }

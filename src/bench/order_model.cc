@@ -23,7 +23,7 @@ class Model {
  public:
   Model(OrderScheme& scheme, const OrderCase& one, std::vector<rte_mbuf*>& frames)
       : scheme_(scheme), one_(one), frames_(frames), out_(one.batches), place_of_(one.batches), random_(1) {
-    for (std::uint32_t place = 0; place < one.room; ++place) {
+    for (std::uint32_t place = 0; place < one.capacity; ++place) {
       free_.push_back(place);
     }
   }
@@ -41,7 +41,7 @@ class Model {
         ++run_.gave_up;
         step(OrderRun::Step::Kind::give_up, 0);
       } else {
-        complete();  // the device stands still for want of room
+        complete();  // the device stands still for want of capacity
       }
     }
     scheme_.finish(out_);
@@ -98,7 +98,7 @@ class Model {
 }  // namespace
 
 Expected<OrderRun> run_model(OrderScheme& scheme, const OrderCase& one, std::vector<rte_mbuf*>& frames) {
-  if (auto begun = scheme.reset(one.room); !begun) {
+  if (auto begun = scheme.reset(one.capacity); !begun) {
     return tl::unexpected(begun.error());
   }
   return Model(scheme, one, frames).run();
@@ -108,7 +108,7 @@ Expected<Spread> measure_ticks(OrderScheme& scheme, const OrderCase& one, const 
                                std::vector<rte_mbuf*>& frames, unsigned rounds) {
   std::vector<double> ticks;
   for (unsigned round = 0; round < rounds; ++round) {
-    if (auto begun = scheme.reset(one.room); !begun) {
+    if (auto begun = scheme.reset(one.capacity); !begun) {
       return tl::unexpected(begun.error());
     }
     OrderOutput out(one.batches);

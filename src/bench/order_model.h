@@ -13,9 +13,9 @@
 namespace sluice::cli::bench {
 
 struct OrderCase {
-  // A batch takes 1 + a uniformly random part of `jitter` units; one comes in per unit, if there is room.
+  // A batch takes 1 + a uniformly random part of `jitter` units; one comes in per unit, if there is capacity.
   double jitter = 0;
-  unsigned room = 64;  // batches on the device or waiting, a power of two
+  unsigned capacity = 64;  // batches on the device or waiting, a power of two
   std::uint32_t batches = 20'000;
 };
 
@@ -23,7 +23,7 @@ struct OrderRun {
   struct Step {
     enum class Kind : std::uint8_t { submit, complete, give_up } kind;
     std::uint32_t batch;
-    std::uint32_t place;  // of its frames: one of as many as there is room
+    std::uint32_t place;  // of its frames: one of as many as there is capacity
   };
   std::vector<Step> steps;
   double out_of_order = 0;    // share of the frames

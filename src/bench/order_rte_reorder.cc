@@ -4,7 +4,7 @@
 // more than twice the window ahead is refused (ERANGE). A buffer smaller than what is under way therefore wedges: the
 // frames that were refused, and left without it, are gaps that nothing fills any more, the window stands before them,
 // and from then on every frame is refused. That is what 128 frames do at a jitter of 32 batches. Here the window is as
-// large as the room, so that no batch under way lies outside it.
+// large as the capacity, so that no batch under way lies outside it.
 //
 // Two more things that 22.11 needs: the window begins at the first frame that is inserted, which need not be the first
 // that was sent; and nothing but a frame beyond the window makes it pass a gap. A frame of our own does both.
@@ -24,8 +24,8 @@ class RteReorder : public OrderScheme {
   const char* name() const override { return "rte_reorder"; }
 
   // In memory of ours: rte_reorder_free() would free the frames that are still inside.
-  Expected<void> reset(unsigned room) override {
-    window_ = room * order_batch_frames;
+  Expected<void> reset(unsigned capacity) override {
+    window_ = capacity * order_batch_frames;
     const std::size_t bytes = 4096 + 2 * sizeof(void*) * window_;
     memory_.assign(bytes / sizeof(Line) + 1, Line{});
     buffer_ = reinterpret_cast<rte_reorder_buffer*>(memory_.data());

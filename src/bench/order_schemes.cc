@@ -10,7 +10,7 @@ namespace {
 class NoCare : public OrderScheme {
  public:
   const char* name() const override { return "no care"; }
-  Expected<void> reset(unsigned /*room*/) override { return {}; }
+  Expected<void> reset(unsigned /*capacity*/) override { return {}; }
   void tag(std::uint32_t /*batch*/, rte_mbuf** /*frames*/) override {}
   void complete(std::uint32_t /*batch*/, rte_mbuf** frames, OrderOutput& out) override { out.send_batch(frames); }
 };
@@ -18,17 +18,18 @@ class NoCare : public OrderScheme {
 class Tickets : public OrderScheme {
  public:
   const char* name() const override { return "tickets"; }
-  Expected<void> reset(unsigned room) override {
+  Expected<void> reset(unsigned capacity) override {
     memory_.clear();
-    auto ring = engine::BatchRing::create({0, room, order_batch_frames}, [this](std::size_t bytes) -> Expected<void*> {
-      memory_.push_back(std::make_unique<std::byte[]>(bytes + 64));
-      return memory_.back().get();
-    });
+    auto ring =
+        engine::BatchRing::create({0, capacity, order_batch_frames}, [this](std::size_t bytes) -> Expected<void*> {
+          memory_.push_back(std::make_unique<std::byte[]>(bytes + 64));
+          return memory_.back().get();
+        });
     if (!ring) {
       return tl::unexpected(ring.error());
     }
     ring_ = std::move(*ring);
-    frames_.assign(room, nullptr);
+    frames_.assign(capacity, nullptr);
     return {};
   }
   void tag(std::uint32_t batch, rte_mbuf** frames) override {
@@ -55,8 +56,8 @@ class Tickets : public OrderScheme {
 class Blop : public OrderScheme {
  public:
   const char* name() const override { return "BLOP"; }
-  Expected<void> reset(unsigned room) override {
-    waiting_.assign(room, nullptr);
+  Expected<void> reset(unsigned capacity) override {
+    waiting_.assign(capacity, nullptr);
     count_ = 0;
     expected_ = 0;
     return {};
@@ -91,7 +92,8 @@ class Blop : public OrderScheme {
   }
 
  private:
-  // No two batches that wait have the same place: those from the expected one on are at most as many as there is room.
+  // No two batches that wait have the same place: those from the expected one on are at most as many as there is
+  // capacity.
   rte_mbuf**& at(std::uint32_t id) { return waiting_[id % waiting_.size()]; }
   void drain(OrderOutput& out) {
     for (; count_ != 0 && at(expected_) != nullptr; ++expected_, --count_) {

@@ -1,7 +1,7 @@
 // Four ways to let batches leave that come back from a device out of order, behind one interface, for `bench order`.
 //
-// All have the same room: so many batches may be on the device or wait for their turn. When it is full and another one
-// wants in, a scheme may give up the gap that the others wait for; one that does not makes the device stand still.
+// All have the same capacity: so many batches may be on the device or wait for their turn. When it is full and another
+// one wants in, a scheme may give up the gap that the others wait for; one that does not makes the device stand still.
 //
 // Thread-safety: one thread.
 #pragma once
@@ -41,13 +41,13 @@ class OrderScheme {
  public:
   virtual ~OrderScheme() = default;
   virtual const char* name() const = 0;
-  // Begins anew with room for so many batches, a power of two.
-  virtual Expected<void> reset(unsigned room) = 0;
+  // Begins anew with capacity for so many batches, a power of two.
+  virtual Expected<void> reset(unsigned capacity) = 0;
   // A batch goes to the device; batches are numbered from 0 on.
   virtual void tag(std::uint32_t batch, rte_mbuf** frames) = 0;
   // It came back.
   virtual void complete(std::uint32_t batch, rte_mbuf** frames, OrderOutput& out) = 0;
-  // The room is full: lets batches that wait leave without those that are missing. False: nothing waits, or this
+  // The capacity is used up: lets batches that wait leave without those that are missing. False: nothing waits, or this
   // scheme never does that.
   virtual bool give_up(OrderOutput& /*out*/) { return false; }
   // Every batch has come back: whatever still waits leaves.
@@ -62,10 +62,10 @@ std::unique_ptr<OrderScheme> make_no_care();
 std::unique_ptr<OrderScheme> make_tickets();
 // Zheng et al., "BLOP: Batch-Level Order Preserving for GPU-Accelerated Packet Processing", SIGCOMM 2017 posters: every
 // frame is tagged with its batch's number; a batch that is not the expected one waits. The poster gives one up after a
-// time that it does not say; here, the oldest gap is given up when the room is full, which leaves the fewest frames
-// out of order.
+// time that it does not say; here, the oldest gap is given up when the capacity is used up, which leaves the fewest
+// frames out of order.
 std::unique_ptr<OrderScheme> make_blop();
-// DPDK's library, a window of `room` batches. Given up as above, which in 22.11 only an insertion beyond the window
+// DPDK's library, a window of `capacity` batches. Given up as above, which in 22.11 only an insertion beyond the window
 // does.
 std::unique_ptr<OrderScheme> make_rte_reorder();
 

@@ -19,10 +19,10 @@ class Order : public testing::Test {
     ASSERT_EQ(rte_pktmbuf_alloc_bulk(pool_.get(), frames_.data(), static_cast<unsigned>(frames_.size())), 0);
   }
   void TearDown() override { rte_pktmbuf_free_bulk(frames_.data(), static_cast<unsigned>(frames_.size())); }
-  OrderRun run(const std::unique_ptr<OrderScheme>& scheme, double jitter, unsigned room) {
-    auto ran = run_model(*scheme, {jitter, room, 3000}, frames_);
+  OrderRun run(const std::unique_ptr<OrderScheme>& scheme, double jitter, unsigned capacity) {
+    auto ran = run_model(*scheme, {jitter, capacity, 3000}, frames_);
     EXPECT_TRUE(ran) << ran.error().message;
-    EXPECT_EQ(ran->frames, 3000 * order_batch_frames) << scheme->name() << " " << jitter << " " << room;
+    EXPECT_EQ(ran->frames, 3000 * order_batch_frames) << scheme->name() << " " << jitter << " " << capacity;
     return std::move(*ran);
   }
   port::FramePool pool_;
@@ -38,7 +38,7 @@ TEST_F(Order, WithoutJitterAllKeepIt) {
   }
 }
 
-TEST_F(Order, WithRoomEnoughOnlyCarelessnessLosesIt) {
+TEST_F(Order, WithCapacityEnoughOnlyCarelessnessLosesIt) {
   EXPECT_GT(run(make_no_care(), 16, 64).out_of_order, 0.3);
   for (const auto& make : {make_tickets, make_blop, make_rte_reorder}) {
     const OrderRun ran = run(make(), 16, 64);
@@ -47,7 +47,7 @@ TEST_F(Order, WithRoomEnoughOnlyCarelessnessLosesIt) {
   }
 }
 
-TEST_F(Order, WithoutRoomTicketsWaitAndTheOthersGiveUp) {
+TEST_F(Order, WithoutCapacityTicketsWaitAndTheOthersGiveUp) {
   const double careless = run(make_no_care(), 32, 8).units_a_batch;
   const OrderRun ours = run(make_tickets(), 32, 8);
   EXPECT_EQ(ours.out_of_order, 0);

@@ -36,7 +36,7 @@ class RouteReference {
   // Where frames of a prefix may go: one gateway, or the members of an ECMP group, by the last byte of their addresses.
   using Gateways = std::vector<std::uint8_t>;
 
-  // Adds every line "prefix gateway" of the file; `line` is told each of them.
+  // Adds every line "prefix gateway" of the file; `line` is called with each of them.
   Expected<void> read(const std::string& path,
                       const std::function<void(const std::string& prefix, const std::string& gateway)>& line = {});
   void set(const Prefix& prefix, const Gateways& gateways);

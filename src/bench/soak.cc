@@ -31,7 +31,7 @@ void print_start(function::Routing& routing) {
   std::printf("bound: [memory] size = %lu MB, of which frames and forwarding tables have taken %lu MB, all of it now\n",
               router_memory >> 20, dpdk_bytes() >> 20);
   std::printf("bound: [route] max_ipv4 = %u and max_ipv6 = %u routes, of which %zu and %zu are there\n",
-              routing.room(4), routing.room(6), table.size(4), table.size(6));
+              routing.capacity(4), routing.capacity(6), table.size(4), table.size(6));
 }
 
 // One line for each second. Nothing without a file.

@@ -1,5 +1,5 @@
-// RTP packets as jobs in pinned memory: a frame every 2,048 bytes, as a NIC's DMA would leave them, each with room for
-// its tag; streams in turn, a key for each.
+// RTP packets as jobs in pinned memory: a frame every 2,048 bytes, as a NIC's DMA would leave them, each with capacity
+// for its tag; streams in turn, a key for each.
 #pragma once
 
 #include <cstdint>

@@ -207,8 +207,9 @@ int measure(const CalibrateOptions& options, const std::string& text, control::C
   if (!note.empty()) std::printf("%s\n", note.c_str());
   for (const std::string& one : kinds) {
     if (std::ranges::find(profile.media, one) == profile.media.end()) {
-      std::printf("what streams to %s cost is not measured: max_keys has no room for a stream that makes its traffic\n",
-                  one.c_str());
+      std::printf(
+          "what streams to %s cost is not measured: max_keys has no capacity for a stream that makes its traffic\n",
+          one.c_str());
     }
   }
   const auto done = calibrate(*plan, open, progress_on_stderr(), profile, accepts);
@@ -230,7 +231,7 @@ int measure(const CalibrateOptions& options, const std::string& text, control::C
     std::printf("written: %s\n", path.c_str());
   }
   if (!unfit.empty()) {
-    std::fprintf(stderr, "calibrate: what was measured has no room for all that this configuration has:\n%s\n",
+    std::fprintf(stderr, "calibrate: what was measured has no capacity for all that this configuration has:\n%s\n",
                  unfit.c_str());
   }
   return nothing.empty() ? 0 : 1;

@@ -71,7 +71,7 @@ class BlockWriter {
     __fpurge(out_);
     if (ftruncate(fileno(out_), static_cast<off_t>(whole_)) != 0) return;  // it is no file
   }
-  // The reader of a pipe has closed its end, which a write alone would tell, with the next frame.
+  // The reader of a pipe has closed its end, which a write alone would show, with the next frame.
   bool reader_left() const {
     pollfd end{fileno(out_), 0, 0};
     return poll(&end, 1, 0) > 0 && (end.revents & POLLERR) != 0;
@@ -183,7 +183,7 @@ int run(const ApiPlace& api, CaptureOptions options) {
                     ", and the gateway left the capture",
                 1);
   }
-  std::fprintf(stderr, "sluice: %s captured, %lu lost: the gateway had no room for them (--buffer)\n",
+  std::fprintf(stderr, "sluice: %s captured, %lu lost: the gateway had no capacity for them (--buffer)\n",
                counted_text(writer->packets(), "frame").c_str(), writer->lost());
   return streamed ? 0 : fail(streamed.error().message + "; what came before is written", 1);
 }

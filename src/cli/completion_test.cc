@@ -1,4 +1,4 @@
-// What the shell is told. That every command and option is offered, commands_test.cc looks up.
+// What the shell is given. That every command and option is offered, commands_test.cc looks up.
 #include "cli/completion.h"
 
 #include <gmock/gmock.h>

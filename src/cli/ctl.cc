@@ -175,7 +175,7 @@ void add_verb(CLI::App& parent, const engine::Verb& verb, const CtlOptions& opti
 }  // namespace
 
 void add_ctl(CLI::App& app, int& status) {
-  CLI::App* ctl = app.add_subcommand("ctl", "Ask a running gateway, or tell it something");
+  CLI::App* ctl = app.add_subcommand("ctl", "Ask a running gateway, or have it do something");
   ctl->require_subcommand(1);
   ctl->fallthrough();
   const auto api = add_api_options(*ctl);

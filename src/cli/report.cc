@@ -53,7 +53,7 @@ std::string stats_report(const Snapshot& s) {
                      sum.rx_bytes, sum.tx_frames, sum.tx_bytes);
   out += lost(s, "tx_errors", &PortSnapshot::tx_errors, "transmitted frames that the driver of port",
               " took and failed to send");
-  out += lost(s, "missed", &PortSnapshot::missed, "frames that port", " had no room for");
+  out += lost(s, "missed", &PortSnapshot::missed, "frames that port", " had no capacity for");
   out += fmt::format("host         {} punted, {} injected\n", sum.punted, sum.injected);
   if (sum.emitted + sum.cloned + sum.consumed != 0) {
     out += fmt::format("elements     {} emitted, {} cloned, {} consumed\n", sum.emitted, sum.cloned, sum.consumed);

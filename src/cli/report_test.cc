@@ -60,7 +60,7 @@ TEST(StatsReport, SaysWhatCounts) {
         "\n  to_host_lost                      1  punted frames of port right",
         "no_route",
         "no route matches",
-        "8  frames that port left had no room for",
+        "8  frames that port left had no capacity for",
         "p50 150 us, p90 250 us, p99 400 us, p99.9 700 us, max 1.20 ms",
         "1.00 ms, missed by 4 of 2900 frames (3 by no more than threads were kept from running); bound 910 us "
         "(but for late cycles and overruns), cycle 300 us",

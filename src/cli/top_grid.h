@@ -13,7 +13,7 @@ namespace sluice::cli {
 struct Column {
   std::string heading;
   bool right = false;  // a number
-  unsigned rank = 0;   // columns of the highest rank go first where there is no room; 0: never
+  unsigned rank = 0;   // columns of the highest rank go first where there is no space; 0: never
 };
 
 struct Cell {
@@ -39,7 +39,7 @@ struct GridStyle {
   int sorted_by = -1;  // a column, the largest number first, its heading marked; -1: as the rows come
   bool reverse = false;
 };
-// A line for the headings and one for each row, without line breaks. Numbers are never cut: where there is no room,
+// A line for the headings and one for each row, without line breaks. Numbers are never cut: where there is no space,
 // whole columns are left out (named in `left_out`), and the last text is cut.
 std::vector<std::string> grid_lines(const Grid& grid, const GridStyle& style,
                                     std::vector<std::string>* left_out = nullptr);

@@ -67,7 +67,7 @@ const char* const help[] = {
     "q          end",
     "",
     "Rates are of the last interval (--interval). MISSED of a port: frames that it",
-    "had no room for; of a lane: frames sent after their deadline. BUSY is the share",
+    "had no capacity for; of a lane: frames sent after their deadline. BUSY is the share",
     "of a core, NS/FRAME the time for a frame. bound: an estimate or a measurement",
     "for the engine alone (docs/engine.md); what was measured is behind p50 to max.",
 };
@@ -172,7 +172,7 @@ TopView::Lines TopView::overview(const Snapshot& now, const Rates& rates, unsign
     for (std::string& part : wrap(line, width, 2)) lines.push_back(std::move(part));
   }
   for (std::string& line : health(now, width, most_ailments)) lines.push_back(std::move(line));
-  // Each part keeps room for a heading and a row of those behind it, but for devices, which get what is left.
+  // Each part keeps space for a heading and a row of those behind it, but for devices, which get what is left.
   constexpr std::size_t least_part = 3;
   constexpr std::size_t sure_parts = 3;
   constexpr View parts[] = {View::ports, View::lanes, View::drops, View::devices};
@@ -180,10 +180,10 @@ TopView::Lines TopView::overview(const Snapshot& now, const Rates& rates, unsign
     Lines rows = grid_lines(grid_of(parts[i], now, rates), style(parts[i], width));
     const std::size_t left = height > lines.size() ? height - lines.size() : 0;
     const std::size_t kept = least_part * (sure_parts - std::min(i + 1, sure_parts));
-    const std::size_t room = left > kept + least_part ? left - kept : std::min(left, least_part);
-    if (room < 2) break;
+    const std::size_t lines_left = left > kept + least_part ? left - kept : std::min(left, least_part);
+    if (lines_left < 2) break;
     lines.emplace_back();
-    shorten(rows, room - 1, fmt::format(": key {}", static_cast<int>(parts[i]) + 1));
+    shorten(rows, lines_left - 1, fmt::format(": key {}", static_cast<int>(parts[i]) + 1));
     for (std::string& row : rows) lines.push_back(std::move(row));
   }
   return lines;
@@ -192,11 +192,11 @@ TopView::Lines TopView::overview(const Snapshot& now, const Rates& rates, unsign
 TopView::Lines TopView::table(const Snapshot& now, const Rates& rates, unsigned width, unsigned height) const {
   std::vector<std::string> left_out;
   Lines lines = grid_lines(grid_of(view_, now, rates), style(view_, width), &left_out);
-  const std::size_t room = height - std::min(height, left_out.empty() ? 0U : 2U);
-  shorten(lines, room, "");
+  const std::size_t lines_left = height - std::min(height, left_out.empty() ? 0U : 2U);
+  shorten(lines, lines_left, "");
   if (!left_out.empty()) {
     lines.emplace_back();
-    lines.push_back(wrap(fmt::format("no room for {}", fmt::join(left_out, ", ")), width)[0]);
+    lines.push_back(wrap(fmt::format("no space for {}", fmt::join(left_out, ", ")), width)[0]);
   }
   return lines;
 }
@@ -215,12 +215,12 @@ std::string TopView::screen(Lines lines, unsigned width, unsigned height) const 
 
 std::string TopView::draw(const Snapshot& now, const Snapshot* before, unsigned width, unsigned height) const {
   const Rates rates(now, before);
-  const unsigned room = height - std::min(height, 1U);
+  const unsigned lines_left = height - std::min(height, 1U);
   switch (view_) {
     case View::overview:
-      return screen(overview(now, rates, width, room), width, height);
+      return screen(overview(now, rates, width, lines_left), width, height);
     case View::health: {
-      Lines lines = health(now, width, room);
+      Lines lines = health(now, width, lines_left);
       if (lines.empty()) lines.emplace_back("nothing is wrong");
       return screen(std::move(lines), width, height);
     }
@@ -232,7 +232,7 @@ std::string TopView::draw(const Snapshot& now, const Snapshot* before, unsigned 
       return screen(std::move(lines), width, height);
     }
     default:
-      return screen(table(now, rates, width, room), width, height);
+      return screen(table(now, rates, width, lines_left), width, height);
   }
 }
 

@@ -70,8 +70,8 @@ TEST(TopView, ValuesAreWholeAt80Columns) {
     EXPECT_THAT(overview, HasSubstr(part)) << overview;
   }
   view.press('3');
-  EXPECT_THAT(view.draw(now, nullptr, 80, 24), HasSubstr("\nno room for QUEUE")) << "whole columns, by name";
-  EXPECT_THAT(view.draw(now, nullptr, 200, 24), Not(HasSubstr("no room for")));
+  EXPECT_THAT(view.draw(now, nullptr, 80, 24), HasSubstr("\nno space for QUEUE")) << "whole columns, by name";
+  EXPECT_THAT(view.draw(now, nullptr, 200, 24), Not(HasSubstr("no space for")));
 }
 
 TEST(TopView, KeysChooseWhatIsShown) {

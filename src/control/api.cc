@@ -347,7 +347,8 @@ class HttpApi final : public Api {
       if (answer.contains("why")) response.status = 503;
       answer_json(response, answer);
     });
-    // What a client asks first: it needs nobody, and so tells a gateway that is busy from one that stands still.
+    // What a client asks first: it needs nobody, and so distinguishes a gateway that is busy from one that stands
+    // still.
     get_at_once("/api/v1/socket", [this](const auto&, auto& response) {
       answer_json(response, nlohmann::json{{"socket", socket_path_}, {"read_only", options_.read_only}});
     });

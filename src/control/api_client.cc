@@ -112,8 +112,8 @@ Expected<std::string> ApiClient::find_socket() const {
   }
   auto answer = probe({address_, {}});
   if (!answer) return answer;
-  const auto told = nlohmann::json::parse(*answer, nullptr, false);
-  const std::string socket = told.is_object() ? told.value("socket", "") : "";
+  const auto described = nlohmann::json::parse(*answer, nullptr, false);
+  const std::string socket = described.is_object() ? described.value("socket", "") : "";
   if (socket.empty()) return socket;
   if (const auto safe = check_owner(address_, socket); !safe) return tl::unexpected(safe.error());
   return socket;

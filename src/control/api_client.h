@@ -2,8 +2,8 @@
 //
 // Reads go by TCP, unless a socket is given: then all go there. Changes go over the unix socket of the gateway of this
 // network namespace (default_socket_path()), or the one that the gateway itself names. Before each request the gateway
-// is asked something that needs nobody (GET /api/v1/socket), so that one that stands still is told within some seconds
-// from one that is busy with a long answer.
+// is asked something that needs nobody (GET /api/v1/socket), so that one that stands still is reported within some
+// seconds from one that is busy with a long answer.
 //
 // Thread-safety: any thread.
 #pragma once

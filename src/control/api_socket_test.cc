@@ -84,7 +84,7 @@ TEST_F(ApiSocketTest, DeadOnesOfOtherGatewaysAreRemovedAndNothingElse) {
   EXPECT_TRUE(remove_dead_sockets(folder / "nosuch").empty());
 }
 
-TEST_F(ApiSocketTest, AGroupThatThereIsNotIsTold) {
+TEST_F(ApiSocketTest, AGroupThatThereIsNotIsReported) {
   EXPECT_TRUE(check_group(""));
   EXPECT_TRUE(check_group(std::to_string(getegid())));
   EXPECT_EQ(check_group("nosuchgroup").error().message,

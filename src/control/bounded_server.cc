@@ -80,7 +80,7 @@ bool BoundedServer::process(AsksStream request, httplib::Stream& stream) {
   return (this->*request)(stream, true, closes, nullptr);
 }
 
-bool BoundedServer::process(IsTold request, httplib::Stream& stream) {
+bool BoundedServer::process(TakesEnds request, httplib::Stream& stream) {
   bool closes = true;
   std::string peer, own;
   int peer_port = -1, own_port = -1;

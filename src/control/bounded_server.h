@@ -27,13 +27,13 @@ class BoundedServer final : public httplib::Server {
 
  private:
   bool process_and_close_socket(socket_t socket) override;
-  // The two shapes that process_request() has had: 0.18 wants to be told who is at the ends, 0.11 asks `stream`.
+  // The two shapes that process_request() has had: 0.18 wants to know who is at the ends, 0.11 asks `stream`.
   using Setup = std::function<void(httplib::Request&)>;
   using AsksStream = bool (httplib::Server::*)(httplib::Stream&, bool, bool&, const Setup&);
-  using IsTold = bool (httplib::Server::*)(httplib::Stream&, const std::string&, int, const std::string&, int, bool,
-                                           bool&, const Setup&);
+  using TakesEnds = bool (httplib::Server::*)(httplib::Stream&, const std::string&, int, const std::string&, int, bool,
+                                              bool&, const Setup&);
   bool process(AsksStream request, httplib::Stream& stream);
-  bool process(IsTold request, httplib::Stream& stream);
+  bool process(TakesEnds request, httplib::Stream& stream);
 
   const std::size_t most_bytes_;
   const std::chrono::milliseconds time_;

@@ -40,7 +40,7 @@ inline constexpr std::chrono::seconds capture_patience{2};
 // A pcapng (draft-ietf-opsawg-pcapng), as it comes into being: an interface for each port; of each frame the direction
 // (epb_flags), what became of it in a comment, and how many were lost before it (epb_dropcount). Frames stand in the
 // order in which they came, and wait for what becomes of them for 0.2 s at most. At least each 250 ms an interface
-// statistics block, with all that came and all that were lost, tells that it goes on.
+// statistics block, with all that came and all that were lost, reports that it goes on.
 //
 // Thread-safety: one thread.
 class CaptureStream {

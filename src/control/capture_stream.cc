@@ -112,7 +112,7 @@ class Stream final : public CaptureStream {
       if (record.event != TapEvent::settled) {
         const bool waits = record.event == TapEvent::received;
         held_.push_back(
-            {record, Clock::now(), !waits});  // a copy has no more room than it needs, `record` keeps its own
+            {record, Clock::now(), !waits});  // a copy has no more capacity than it needs, `record` keeps its own
         if (waits) by_id_[held_.back().record.id] = &held_.back();
         continue;
       }
@@ -164,8 +164,8 @@ class Stream final : public CaptureStream {
     const std::string what = verdict(record);
     if (!what.empty()) block.option(pcapng::comment, what);
     block.option_word(pcapng::flags, record.event == TapEvent::sent ? outbound : inbound);
-    if (const std::uint64_t lost = session_->lost(); lost != told_lost_) {
-      block.option_long(pcapng::drop_count, lost - std::exchange(told_lost_, lost));
+    if (const std::uint64_t lost = session_->lost(); lost != reported_lost_) {
+      block.option_long(pcapng::drop_count, lost - std::exchange(reported_lost_, lost));
     }
     return block.text();
   }
@@ -187,7 +187,7 @@ class Stream final : public CaptureStream {
   const Clock::time_point began_ = Clock::now();
   Clock::time_point next_heartbeat_ = began_ + heartbeat;
   std::uint64_t base_tsc_ = 0, base_time_ = 0;
-  std::uint64_t written_ = 0, told_lost_ = 0;
+  std::uint64_t written_ = 0, reported_lost_ = 0;
   std::deque<Held> held_;                           // in the order of their coming
   std::unordered_map<std::uint64_t, Held*> by_id_;  // those that are not settled
   bool first_ = true;
@@ -200,7 +200,7 @@ Expected<void> check_filter(const std::string& filter) {
     const std::string bare = word.substr(std::min(word.find_first_not_of("(!"), word.size()));
     for (const auto& [name, direction] : {std::pair("inbound", "in"), std::pair("outbound", "out")}) {
       if (bare.substr(0, bare.find(')')) != name) continue;
-      return make_error("filter: a filter cannot tell directions: in place of " + std::string(name) +
+      return make_error("filter: a filter cannot distinguish directions: in place of " + std::string(name) +
                         " give --direction " + direction);
     }
   }

@@ -1,6 +1,6 @@
 // Notices that most TCP and UDP frames that a port receives have wrong checksums: their senders left them to a network
 // card that is not there, and the port's driver does not say which (docs/ports.md). Ping works then and TCP does not,
-// which counters alone tell only to who looks at them. Said in the log once, and again when it ends.
+// which counters alone show only to who looks at them. Said in the log once, and again when it ends.
 //
 //   noticed   of a minute's samples three at least are wrong, and no fewer than half. A SYN that is sent again and
 //             again is three within seven seconds, so one connection that fails is enough

@@ -120,9 +120,10 @@ const std::vector<Option<ApiOptions>>& api_settings() {
   static const std::vector<Option<ApiOptions>> all = {
       option::text("listen", &ApiOptions::listen, "loopback only, for reads; port 0: any free one; `\"\"`: not by TCP")
           .takes("`ADDRESS:PORT`"),
-      option::flag("allow_remote", &ApiOptions::allow_remote,
-                   "let `listen` be any address. Whoever reaches it reads all that the gateway tells: put something in "
-                   "front of it"),
+      option::flag(
+          "allow_remote", &ApiOptions::allow_remote,
+          "let `listen` be any address. Whoever reaches it reads all that the gateway reports: put something in "
+          "front of it"),
       option::flag("read_only", &ApiOptions::read_only,
                    "`false`: changes are taken by TCP, too. Every user of the machine can then stop the gateway"),
       option::text(
@@ -152,7 +153,7 @@ const std::vector<Option<LogOptions>>& log_settings() {
                    "appended to, in a folder that exists, and [nothing else](inspect.md#files); `\"\"`: standard "
                    "error. DPDK's own lines are in it too, as `DPDK: ...`. After it was renamed, SIGHUP, `sluice ctl "
                    "reload` or `sluice ctl reopen` begin a new one; one that was deleted is made again. Lines that a "
-                   "full disk does not take are lost, counted and told in the file later")
+                   "full disk does not take are lost, counted and reported in the file later")
           .takes("path"),
       option::word("format", &LogOptions::format, words({"text", "json"}),
                    "`\"json\"`: one object a line with `time`, `level`, `message`")};
@@ -171,9 +172,10 @@ void Config::read_api() {
   if (!address) {
     section.error("listen", address.error().message);
   } else if (!address->loopback && !api.allow_remote) {
-    section.error("listen",
-                  "is not a loopback address; whoever reaches the API reads all that it tells: use 127.0.0.1 or [::1], "
-                  "or set allow_remote = true");
+    section.error(
+        "listen",
+        "is not a loopback address; whoever reaches the API reads all that it reports: use 127.0.0.1 or [::1], "
+        "or set allow_remote = true");
   }
 }
 

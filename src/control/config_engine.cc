@@ -162,7 +162,7 @@ std::uint64_t replay_bytes(const port::PortOptions& port, const port::MemoryOpti
   return is_replay(port) ? port.queues * replay_frames(port) * frame_bytes(memory) : 0;
 }
 
-// net_null would hand out frames that end behind their room.
+// net_null would hand out frames that end behind their capacity.
 void check_null_sizes(std::vector<Settings> sections, const engine::Options& options) {
   for (std::size_t i = 0; i < options.ports.size(); ++i) {
     const std::string& device = options.ports[i].device;
@@ -292,7 +292,7 @@ const std::vector<Option<port::MemoryOptions>>& memory_settings() {
       option::number("frames", &MemoryOptions::frames, {512, 1 << 22, "buffers"},
                      "frame buffers of each port queue, for each lane that shares it; at least twice its descriptors"),
       option::number("frame_bytes", &MemoryOptions::frame_bytes, {256, 16384, "bytes"},
-                     "room for one frame; at least the largest MTU and 22")};
+                     "capacity for one frame; at least the largest MTU and 22")};
   return all;
 }
 
@@ -305,7 +305,7 @@ void read_engine(Settings root, engine::Options& options) {
   }
 }
 
-// The engine's own rule, told at the key that the user can change. "auto" may fall back to the CPU, whose bound is
+// The engine's own rule, reported at the key that the user can change. "auto" may fall back to the CPU, whose bound is
 // below that of any cycle.
 void check_timing(Settings section, const engine::Options& options) {
   if (options.deadline > longest_deadline) return;

@@ -30,7 +30,7 @@ class ConfigFiles : public testing::Test {
   std::string file(const std::string& name) const { return folder_ + "/" + name; }
 
   std::string set(const std::string& key, const std::string& name) const { return key + " = \"" + file(name) + "\"\n"; }
-  // What a port that writes the capture is told.
+  // What a port that writes the capture is given.
   std::vector<std::string> said_of_capture(const std::string& capture, const std::string& more,
                                            const std::string& name = "none.toml") const {
     return Config::from_text(

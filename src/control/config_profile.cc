@@ -37,10 +37,11 @@ const std::vector<Option<ProfileOptions>>& profile_settings() {
           "streams", &ProfileOptions::admits, {{"admit", true}, {"all", false}},
           "streams beyond what was measured are refused; each then needs a `rate`. `\"all\"`: they are counted "
           "only"),
-      option::word("bursts", &ProfileOptions::counts_bursts, {{"report", false}, {"admit", true}},
-                   "what streams may bring at once, by `burst` and `burst_time`, is said where a cycle has no room for "
-                   "it. `\"admit\"`: streams whose bursts do not [fit into a cycle](real-time.md#which-streams-fit) "
-                   "beside all rates are refused; on the CPU, which has no cycle, that is an error")};
+      option::word(
+          "bursts", &ProfileOptions::counts_bursts, {{"report", false}, {"admit", true}},
+          "what streams may bring at once, by `burst` and `burst_time`, is said where a cycle has no capacity for "
+          "it. `\"admit\"`: streams whose bursts do not [fit into a cycle](real-time.md#which-streams-fit) "
+          "beside all rates are refused; on the CPU, which has no cycle, that is an error")};
   return all;
 }
 

@@ -57,15 +57,15 @@ std::vector<SettingKey> written_files();
 // something else. Needs `ports` read.
 void check_written_files(Settings root, const std::string& file, std::vector<Settings> port_sections,
                          const std::vector<port::PortOptions>& ports);
-// What sections say together: frames that memory cannot hold, frames larger than their room. Needs all three read.
+// What sections say together: frames that memory cannot hold, frames larger than their capacity. Needs all three read.
 void check_memory(Settings root, const engine::Options& options);
 // Lanes that a function of the chain could not follow conversations on (engine/placement.h, paired), and forwarders
 // that it cannot have. Needs [engine] and [[port]] read.
 void check_conversations(Settings root, const engine::Options& options);
 // A bound beyond the deadline. Needs [engine] and [[port]] read.
 void check_timing(Settings section, const engine::Options& options);
-// Whether the frames that replay ports have of their own are what [memory] size has no room for beside the other frames
-// and `tables` bytes; then it is said at the device of the one that has most. `ports`: the [[port]] sections.
+// Whether the frames that replay ports have of their own are what [memory] size has no capacity for beside the other
+// frames and `tables` bytes; then it is said at the device of the one that has most. `ports`: the [[port]] sections.
 bool refuse_replay_frames(std::vector<Settings> ports, const engine::Options& options, std::uint64_t tables);
 // Rounded up: "128M".
 std::string megabytes(std::uint64_t bytes);

@@ -208,7 +208,7 @@ TEST(Config, EachMistakeIsOneLine) {
        {"r.toml:3: [api] listen = \"9230\": allowed is ADDRESS:PORT, such as \"127.0.0.1:9230\" or \"[::1]:9230\""}},
       {"[api]\nlisten = \"0.0.0.0:9230\"\n",
        {"r.toml:3: [api] listen = \"0.0.0.0:9230\": is not a loopback address; whoever reaches the API reads all "
-        "that it tells: use 127.0.0.1 or [::1], or set allow_remote = true"}},
+        "that it reports: use 127.0.0.1 or [::1], or set allow_remote = true"}},
       {"[api]\nsocket = \"sluice.sock\"\n",
        {"r.toml:3: [api] socket = \"sluice.sock\": allowed is a path that begins with /, \"auto\", or \"\" for none"}},
       {"[api]\nsocket = \"/\"\n", {"r.toml:3: [api] socket = \"/\": is there and no socket: name a path of its own"}},

@@ -1,6 +1,6 @@
 // Notices that a port drops nearly everything that it receives, for one reason. Or all ports together do, each with too
-// few frames to tell. Something is wrong on the way there or here then, and counters alone tell it only to who looks at
-// them. Said in the log once, and again when it ends.
+// few frames to show it. Something is wrong on the way there or here then, and counters alone show it only to who looks
+// at them. Said in the log once, and again when it ends.
 //
 //   noticed   four fifths of five seconds' frames are dropped for one reason, and half of those of three seconds;
 //             fewer than five frames are too few to say

@@ -159,7 +159,7 @@ Expected<void> Gateway::open_engine(engine::Pipeline& checked) {
         table.size(4) + table.size(6) == 0
             ? ""
             : fmt::format("{} IPv4 and {} IPv6 from the configuration; ", table.size(4), table.size(6));
-    spdlog::info("routes: {}room for {} IPv4 and {} IPv6", own, routing_->room(4), routing_->room(6));
+    spdlog::info("routes: {}capacity for {} IPv4 and {} IPv6", own, routing_->capacity(4), routing_->capacity(6));
   }
   return {};
 }
@@ -312,15 +312,15 @@ Expected<void> Gateway::run() {
   engine_->start();
   spdlog::info("running; end with Ctrl-C");
   ready_ = true;
-  told_ = notifier_ ? status_text() : "";
-  notifier_.ready(told_);
+  notified_ = notifier_ ? status_text() : "";
+  notifier_.ready(notified_);
 
   pollfd fds[3] = {{signal_fd, POLLIN, 0}, {wake_fd_, POLLIN, 0}, {mirror_ ? mirror_->fd() : -1, POLLIN, 0}};
   auto next_tick = std::chrono::steady_clock::now();
   Expected<void> result;
   while (result) {
     poll(fds, 3, tick_ms);
-    tell_manager(std::chrono::steady_clock::now());
+    notify_manager(std::chrono::steady_clock::now());
     if ((fds[1].revents & POLLIN) != 0 || ends(signal_fd)) {
       left_captures_ = reads_captures_ && !has_read_captures();
       break;
@@ -343,7 +343,7 @@ Expected<void> Gateway::run() {
   notifier_.stopping();
   loading_.stop();
   close(signal_fd);
-  close_services();  // while others can be told, such as servers
+  close_services();  // while others can be notified, such as servers
   engine_->stop();
   // Of a capture the alerts are what it was read for; a gateway has forwarded all the same, and its log has said it.
   if (const std::string lost = engine_->pipeline().lost_output(); result && reads_captures_ && !lost.empty()) {
@@ -393,14 +393,14 @@ std::string Gateway::status_text() {
   return text;
 }
 
-void Gateway::tell_manager(std::chrono::steady_clock::time_point now) {
+void Gateway::notify_manager(std::chrono::steady_clock::time_point now) {
   if (!notifier_) return;
   notifier_.alive(now);
   if (now < next_status_) return;
   next_status_ = now + between_statuses;
-  if (std::string text = status_text(); text != told_) {
-    told_ = std::move(text);
-    notifier_.status(told_);
+  if (std::string text = status_text(); text != notified_) {
+    notified_ = std::move(text);
+    notifier_.status(notified_);
   }
 }
 

@@ -68,7 +68,7 @@ class Gateway : public StatsSource {
   explicit Gateway(Config& config);
   void reload_aside();
   void reload_as_often_as_asked();
-  Expected<std::string> reload_and_tell();
+  Expected<std::string> reload_and_notify();
   Expected<std::string> reload_now();
   Expected<void> open_engine(engine::Pipeline& checked);
   Expected<void> address_twins();
@@ -90,7 +90,7 @@ class Gateway : public StatsSource {
   void look_at_drops();
   void look_at_forwarding();
   void tick_services(std::chrono::steady_clock::time_point now);
-  void tell_manager(std::chrono::steady_clock::time_point now);
+  void notify_manager(std::chrono::steady_clock::time_point now);
   std::string status_text();
   void tick(std::chrono::steady_clock::time_point now);
   Expected<void> resolve_gateways();
@@ -114,8 +114,8 @@ class Gateway : public StatsSource {
   std::unique_ptr<Api> api_;
   Loading loading_;
   ServiceNotifier notifier_;
-  std::atomic<bool> ready_{false};  // has been told
-  std::string told_;                // the last status; the control thread's
+  std::atomic<bool> ready_{false};  // has been announced
+  std::string notified_;            // the last status; the control thread's
   std::mutex reload_mutex_;
   std::mutex in_force_mutex_;
   std::string in_force_;  // config_json(), by in_force_mutex_

@@ -41,7 +41,7 @@ void Gateway::reload_as_often_as_asked() {
   do {
     answered = reloads_asked_;
     const std::lock_guard lock(reload_mutex_);
-    (void)reload_and_tell();
+    (void)reload_and_notify();
   } while (reloads_asked_.fetch_sub(answered) != answered && !loading_.stopped());
 }
 
@@ -51,11 +51,11 @@ Expected<std::string> Gateway::reload() {
   if (!lock) {
     return make_error("another reload is at work: wait for its end");
   }
-  return reload_and_tell();
+  return reload_and_notify();
 }
 
 // In the log and the counters, whoever asked.
-Expected<std::string> Gateway::reload_and_tell() {
+Expected<std::string> Gateway::reload_and_notify() {
   Expected<std::string> reloaded;
   notifier_.reloading();
   try {

@@ -69,7 +69,7 @@ void Gateway::look_at_twins() {
   addresses_missing_ = std::move(missing);
 }
 
-// Of ports with a twin the mirror tells the router, when the twin has followed.
+// Of ports with a twin the mirror informs the router, when the twin has followed.
 void Gateway::look_at_mtus() {
   std::vector<HostLog::Mtu> mtus;
   for (std::size_t i = 0; i < config_.engine.ports.size(); ++i) {
@@ -99,7 +99,7 @@ void Gateway::look_at_drops() {
   drop_watch_.look(ports);
   checksum_watch_.look(checksums);
   send_watch_.look(sent);
-  // An interface on a twin that the kernel tells nothing of may have that address.
+  // An interface on a twin that the kernel reports nothing of may have that address.
   const std::uint64_t other_hosts = stats.drops[function::other_host];
   if (other_hosts != std::exchange(other_hosts_, other_hosts) && mirror_) mirror_->look_at_links();
   const std::lock_guard lock(mirror_stats_mutex_);

@@ -109,7 +109,7 @@ void forwarding_off(const Snapshot& snapshot, Findings& found) {
 
 void output_lost(const Snapshot& snapshot, Findings& found) {
   for (const std::string& trouble : snapshot.output_troubles) {
-    found.add(trouble, "make room on its disk, or give its path back");
+    found.add(trouble, "free some space on its disk, or give its path back");
   }
 }
 

@@ -70,7 +70,7 @@ const Case cases[] = {
     {"forwarding_off", [](Snapshot& s) { s.forwarding_off = "IPv4 forwarding is off on a (sysctl -w x=1)"; },
      "kernel: IPv4 forwarding is off on a (sysctl -w x=1)"},
     {"output_lost", [](Snapshot& s) { s.output_troubles = {"/a cannot be written: No space left on device"}; },
-     "/a cannot be written: No space left on device (make room on its disk, or give its path back)"},
+     "/a cannot be written: No space left on device (free some space on its disk, or give its path back)"},
     {"function_ailing",
      [](Snapshot& s) {
        s.function_troubles = {{"vxlan: 192.0.2.2 cannot be reached", "ip route"}};

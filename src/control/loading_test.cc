@@ -67,10 +67,10 @@ TEST_F(LoadingTest, StateIsThereWhileSomethingIsLoaded) {
   EXPECT_EQ(loading.state().what, "");
 }
 
-TEST_F(LoadingTest, EndsWhenToldAndWhenASignalWaits) {
-  Loading told(false);
-  told.stop();
-  EXPECT_FALSE(told.step("routes", 1, 2, start_));
+TEST_F(LoadingTest, EndsWhenAskedAndWhenASignalWaits) {
+  Loading stopped(false);
+  stopped.stop();
+  EXPECT_FALSE(stopped.step("routes", 1, 2, start_));
 
   Loading loading(false);
   sigset_t interrupt;

@@ -39,7 +39,7 @@ LogFile::~LogFile() {
 std::string LogFile::trouble() {
   const std::lock_guard lock(mutex_);
   if (reopen_failed_) reopen_locked();
-  if (lost_ != 0) tell_lost();
+  if (lost_ != 0) report_lost();
   return trouble_;
 }
 
@@ -53,7 +53,7 @@ void LogFile::reopen_locked() {
   if (!fd) {
     trouble_ = path_ + " cannot be opened anew: " + fd.error().message;
     if (!std::exchange(reopen_failed_, true)) {
-      tell(spdlog::level::err, "log: " + trouble_ + "; it goes on in this file until it can");
+      report(spdlog::level::err, "log: " + trouble_ + "; it goes on in this file until it can");
     }
     return;
   }
@@ -79,15 +79,15 @@ bool LogFile::write(std::string_view line) {
 }
 
 // Of the log itself, in the format of its other lines.
-bool LogFile::tell(spdlog::level::level_enum level, const std::string& text) {
+bool LogFile::report(spdlog::level::level_enum level, const std::string& text) {
   spdlog::memory_buf_t line;
   formatter_->format(spdlog::details::log_msg("sluice", level, text), line);
   return write({line.data(), line.size()});
 }
 
-void LogFile::tell_lost() {
-  if (!tell(spdlog::level::warn, "log: " + std::to_string(lost_) + (lost_ == 1 ? " line" : " lines") +
-                                     " before this one could not be written")) {
+void LogFile::report_lost() {
+  if (!report(spdlog::level::warn, "log: " + std::to_string(lost_) + (lost_ == 1 ? " line" : " lines") +
+                                       " before this one could not be written")) {
     return;
   }
   lost_ = 0;
@@ -98,7 +98,7 @@ void LogFile::sink_it_(const spdlog::details::log_msg& message) {
   struct stat about {};
   const bool deleted = fstat(fd_, &about) == 0 && S_ISREG(about.st_mode) && about.st_nlink == 0;
   if (deleted || reopen_failed_) reopen_locked();
-  if (lost_ != 0) tell_lost();
+  if (lost_ != 0) report_lost();
   spdlog::memory_buf_t line;
   formatter_->format(message, line);
   if (!write({line.data(), line.size()})) {

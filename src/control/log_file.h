@@ -1,6 +1,6 @@
 // The file of [log] file, as a sink of spdlog: appended to, and begun anew where it was deleted or is to be reopened
-// (rotation). A full disk is survived: lines that cannot be written are lost, counted, and told in the file once it can
-// be written again.
+// (rotation). A full disk is survived: lines that cannot be written are lost, counted, and reported in the file once it
+// can be written again.
 //
 // Thread-safety: any thread; a line is written whole, under a lock. Cost: two system calls a line.
 #pragma once
@@ -34,8 +34,8 @@ class LogFile final : public spdlog::sinks::base_sink<std::mutex> {
   void sink_it_(const spdlog::details::log_msg& message) override;
   void flush_() override {}
   void reopen_locked();
-  bool tell(spdlog::level::level_enum level, const std::string& text);
-  void tell_lost();
+  bool report(spdlog::level::level_enum level, const std::string& text);
+  void report_lost();
   // Whether all of it was written; errno says why not.
   bool write(std::string_view line);
 

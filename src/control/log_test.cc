@@ -120,7 +120,7 @@ TEST_F(LogTest, AFileThatCannotBeBegunAnewGoesOn) {
   rmdir(folder.c_str());
 }
 
-TEST_F(LogTest, AFullDiskIsKnownAndItsLostLinesAreTold) {
+TEST_F(LogTest, AFullDiskIsKnownAndItsLostLinesAreReported) {
   ASSERT_EQ(symlink("/dev/full", path_.c_str()), 0);
   ASSERT_TRUE(set_up_log({"info", path_, "text"}));
   EXPECT_TRUE(AppendedFile::troubles().empty());

@@ -100,7 +100,8 @@ void mirror_metrics(Exposition& out, const MirrorSnapshot& m) {
   out.single("mirror_prefixes", "gauge", "Prefixes in the kernel's tables", m.prefixes);
   out.single("mirror_routes", "gauge", "Routes of the kernel that are in force here", m.routes);
   out.single("mirror_neighbours", "gauge", "Neighbours of the kernel that are in force here", m.neighbours);
-  out.single("mirror_refused", "gauge", "Routes and neighbours of the kernel that have no room here now", m.refused);
+  out.single("mirror_refused", "gauge", "Routes and neighbours of the kernel that have no capacity here now",
+             m.refused);
   out.single("mirror_messages_total", "counter", "Messages of the kernel, dumps included", m.messages);
   out.single("mirror_malformed_total", "counter", "Messages passed over that are not as rtnetlink says", m.malformed);
   out.single("mirror_overruns_total", "counter", "Times that the kernel dropped notifications", m.overruns);
@@ -110,7 +111,7 @@ void mirror_metrics(Exposition& out, const MirrorSnapshot& m) {
   out.single("mirror_probes_total", "counter", "Stale neighbours that the kernel was asked to verify", m.probes);
   out.single("mirror_unsent_total", "counter", "Probes and requests that the kernel did not take, to be sent again",
              m.unsent);
-  out.single("mirror_refusals_total", "counter", "Changes of routes and neighbours that found no room", m.refusals);
+  out.single("mirror_refusals_total", "counter", "Changes of routes and neighbours that found no capacity", m.refusals);
 }
 
 void loading_metrics(Exposition& out, const LoadingSnapshot& loading) {

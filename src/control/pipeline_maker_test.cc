@@ -50,7 +50,7 @@ TEST(PipelineMaker, AFunctionThatThereIsNotIsOneLine) {
 }
 
 // What stands in front stays there.
-TEST(PipelineMaker, AProxyWithoutARouterIsToldAChainThatHasOne) {
+TEST(PipelineMaker, AProxyWithoutARouterIsShownAChainThatHasOne) {
   for (const std::string front : {"\"srtp\"", "\"acl\", \"srtp\""}) {
     Config config =
         Config::from_text("[engine]\nchain = [" + front + ", \"bridge\"]\n[srtp]\n[srtp.rtsp]\n" +
@@ -170,14 +170,14 @@ TEST(PipelineMaker, TablesAreReadAndHeldAgainstTheMemory) {
       "a lower [probe] depth or megabytes");
 
   Config stopped = Config::from_text(with_chain("[probe]\nmegabytes = 1\n") + good_port, "r.toml");
-  std::string told;
-  const auto pipeline = make_checked_pipeline(stopped, described_ports(stopped.engine),
-                                              [&](std::string_view what, std::size_t done, std::size_t total) {
-                                                told = std::string(what) + std::to_string(done) + std::to_string(total);
-                                                return false;
-                                              });
+  std::string reported;
+  const auto pipeline = make_checked_pipeline(
+      stopped, described_ports(stopped.engine), [&](std::string_view what, std::size_t done, std::size_t total) {
+        reported = std::string(what) + std::to_string(done) + std::to_string(total);
+        return false;
+      });
   ASSERT_FALSE(pipeline);
-  EXPECT_EQ(told, "probing12");
+  EXPECT_EQ(reported, "probing12");
   EXPECT_EQ(pipeline.error().message, "r.toml: interrupted");
 }
 

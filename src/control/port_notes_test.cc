@@ -28,7 +28,7 @@ std::vector<std::string> notes(std::vector<port::PortOptions> ports) {
   return port_notes(options);
 }
 
-TEST(PortNotes, OneSubnetOnTwoPortsIsTold) {
+TEST(PortNotes, OneSubnetOnTwoPortsIsReported) {
   EXPECT_THAT(notes({port("a", {"10.0.0.1/24"}), port("b", {"10.0.1.1/24", "fd00::1/64"})}), IsEmpty());
   EXPECT_THAT(notes({port("a", {"10.0.0.1/24"}), port("b", {"fd00::1/64", "10.0.0.2/24"})}),
               ElementsAre(AllOf(HasSubstr("port 'b' address = \"10.0.0.2/24\""), HasSubstr("port 'a', 10.0.0.1/24"))));

@@ -18,7 +18,7 @@ void SendWatch::look(const std::vector<Port>& ports) {
       failing_[i] = true;
       spdlog::warn(
           "port {}: fails to send frames, {} of them in the last second (tx_errors): longer ones than its interface "
-          "carries, of which a bridge tells no sender, or an interface that is not well",
+          "carries, of which a bridge notifies no sender, or an interface that is not well",
           ports[i].name, lost);
     } else if (failing_[i] && watched.good >= seconds_to_end) {
       failing_[i] = false;

@@ -1,5 +1,5 @@
 // Notices that a port takes frames and fails to send them (tx_errors), second after second: its interface carries less
-// than its mtu, as behind a bridge, which tells no sender "too big", or is not what it was. Said in the log once, and
+// than its mtu, as behind a bridge, which answers no sender "too big", or is not what it was. Said in the log once, and
 // again when it ends.
 //
 //   noticed   in three seconds one after the other frames were lost so

@@ -1,4 +1,4 @@
-// What a service manager is told of the gateway: systemd's notification protocol (sd_notify(3)), datagrams of lines
+// What a service manager is sent of the gateway: systemd's notification protocol (sd_notify(3)), datagrams of lines
 // "NAME=value" to the unix socket that $NOTIFY_SOCKET names. Without that variable nothing is sent.
 //
 //   READY=1       it forwards: twins are there and up, with the addresses of the configuration, and the API answers

@@ -26,7 +26,7 @@ class Manager {
   }
   ~Manager() { close(fd_); }
   // Of one datagram; empty: none waits.
-  std::string told() const {
+  std::string received() const {
     char text[512];
     const ssize_t got = recv(fd_, text, sizeof text, 0);
     return got > 0 ? std::string(text, static_cast<std::size_t>(got)) : "";
@@ -36,20 +36,20 @@ class Manager {
   const int fd_;
 };
 
-TEST(ServiceNotifier, TellsInTheProtocolsWords) {
+TEST(ServiceNotifier, ReportsInTheProtocolsWords) {
   for (const std::string& name :
        {testing::TempDir() + "notify-" + std::to_string(getpid()), "@sluice-notify-" + std::to_string(getpid())}) {
     const Manager manager(name);
     ServiceNotifier notifier(name, 0us);
     EXPECT_TRUE(notifier);
     notifier.ready("forwards\n2 ports");
-    EXPECT_EQ(manager.told(), "READY=1\nSTATUS=forwards 2 ports");
+    EXPECT_EQ(manager.received(), "READY=1\nSTATUS=forwards 2 ports");
     notifier.reloading();
-    EXPECT_EQ(manager.told().rfind("RELOADING=1\nMONOTONIC_USEC=", 0), 0U);
+    EXPECT_EQ(manager.received().rfind("RELOADING=1\nMONOTONIC_USEC=", 0), 0U);
     notifier.stopping();
-    EXPECT_EQ(manager.told(), "STOPPING=1\nSTATUS=ends");
+    EXPECT_EQ(manager.received(), "STOPPING=1\nSTATUS=ends");
     notifier.alive(ServiceNotifier::Clock::now());
-    EXPECT_EQ(manager.told(), "") << "nobody waits for signs of life";
+    EXPECT_EQ(manager.received(), "") << "nobody waits for signs of life";
   }
 }
 
@@ -59,15 +59,15 @@ TEST(ServiceNotifier, SignsOfLifeAndMoreTimeComeWhenTheyAreDue) {
   ServiceNotifier notifier(name, 2s);
   const ServiceNotifier::Clock::time_point start{1h};
   notifier.alive(start);
-  EXPECT_EQ(manager.told(), "WATCHDOG=1");
+  EXPECT_EQ(manager.received(), "WATCHDOG=1");
   notifier.alive(start + 999ms);
-  EXPECT_EQ(manager.told(), "");
+  EXPECT_EQ(manager.received(), "");
   notifier.alive(start + 1s);
-  EXPECT_EQ(manager.told(), "WATCHDOG=1");
+  EXPECT_EQ(manager.received(), "WATCHDOG=1");
   notifier.loading(start, "routes");
-  EXPECT_EQ(manager.told(), "EXTEND_TIMEOUT_USEC=60000000\nSTATUS=starts: routes");
+  EXPECT_EQ(manager.received(), "EXTEND_TIMEOUT_USEC=60000000\nSTATUS=starts: routes");
   notifier.loading(start + 4s, "routes");
-  EXPECT_EQ(manager.told(), "");
+  EXPECT_EQ(manager.received(), "");
 }
 
 TEST(ServiceNotifier, TakesTheEnvironmentAsItIs) {
@@ -82,11 +82,11 @@ TEST(ServiceNotifier, TakesTheEnvironmentAsItIs) {
   setenv("WATCHDOG_PID", std::to_string(getpid() + 1).c_str(), 1);
   ServiceNotifier others;
   others.alive(ServiceNotifier::Clock::now());
-  EXPECT_EQ(manager.told(), "") << "it is another process's";
+  EXPECT_EQ(manager.received(), "") << "it is another process's";
   setenv("WATCHDOG_PID", std::to_string(getpid()).c_str(), 1);
   ServiceNotifier own;
   own.alive(ServiceNotifier::Clock::now());
-  EXPECT_EQ(manager.told(), "WATCHDOG=1");
+  EXPECT_EQ(manager.received(), "WATCHDOG=1");
   for (const char* variable : {"NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID"}) unsetenv(variable);
 }
 

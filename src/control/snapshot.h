@@ -150,7 +150,7 @@ struct MirrorSnapshot {
   std::uint64_t prefixes = 0;    // in the kernel's tables
   std::uint64_t routes = 0;      // of them in force here
   std::uint64_t neighbours = 0;  // of the kernel, in force here
-  std::uint64_t refused = 0;     // routes and neighbours that have no room here now
+  std::uint64_t refused = 0;     // routes and neighbours that have no capacity here now
   std::uint64_t messages = 0, malformed = 0, overruns = 0, resyncs = 0, probes = 0, unsent = 0, refusals = 0;
   std::string last_refusal;
   std::uint64_t mended = 0;  // routes and neighbours that comparisons found changed without a message
@@ -179,7 +179,7 @@ struct Snapshot {
   // The reason for which nearly all that came in by all ports together was dropped, where no port shows it; empty:
   // none.
   std::string drops_nearly_all_as;
-  bool conserved = true;  // the equation above holds, as far as a running gateway can tell
+  bool conserved = true;  // the equation above holds, as far as a running gateway can see
   std::vector<LaneSnapshot> lanes;
   std::vector<PortSnapshot> ports;
   std::vector<DropSnapshot> drops;

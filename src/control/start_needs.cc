@@ -43,8 +43,10 @@ std::string file_of_gateway(const ApiOptions& api) {
   if (!address) return {};
   const auto answer = ApiClient(*address, api.listen.empty() ? api.socket : "").get("/api/v1/config");
   if (!answer) return {};
-  const auto told = nlohmann::json::parse(*answer, nullptr, false);
-  return told.is_object() && told.contains("file") && told["file"].is_string() ? told["file"].get<std::string>() : "";
+  const auto described = nlohmann::json::parse(*answer, nullptr, false);
+  return described.is_object() && described.contains("file") && described["file"].is_string()
+             ? described["file"].get<std::string>()
+             : "";
 }
 
 void look_at_api(const ApiOptions& api, bool runs, Lacks& lacks) {

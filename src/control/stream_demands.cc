@@ -169,17 +169,17 @@ bool check_later_deadlines(const engine::StreamAdmission& admission, Config& con
 
 void add_metrics(const engine::StreamAdmission::State& state, std::vector<MetricSnapshot>& metrics) {
   const auto deadline = static_cast<std::uint64_t>(state.shortest_deadline.count());
-  metrics.push_back({"streams_admitted", "streams for which there is room", state.streams, false});
+  metrics.push_back({"streams_admitted", "streams for which there is capacity", state.streams, false});
   metrics.push_back({"streams_rate_bits", "bits a second that they may bring together", state.rate, false});
   metrics.push_back(
       {"streams_capacity_bits", "bits a second that the device carries in time", state.capacity.rate, false});
   metrics.push_back({"streams_shortest_deadline_ns", "the shortest of their deadlines", deadline, false});
   metrics.push_back({"streams_burst_bytes", "bytes that they may bring at once", state.bursts, false});
-  metrics.push_back({"streams_burst_room_bytes",
-                     "bytes for which a cycle has room beside their rates; more at once may "
+  metrics.push_back({"streams_burst_capacity_bytes",
+                     "bytes for which a cycle has capacity beside their rates; more at once may "
                      "make frames late",
-                     state.burst_room, false});
-  metrics.push_back({"streams_refused", "streams for which there was no room", state.refused, true});
+                     state.burst_capacity, false});
+  metrics.push_back({"streams_refused", "streams for which there was no capacity", state.refused, true});
   metrics.push_back({"streams_refused_not_measured", "of these, while the device that was measured did not compute",
                      state.refused_not_measured, true});
 }

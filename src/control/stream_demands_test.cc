@@ -164,7 +164,8 @@ TEST_F(StreamDemands, BurstsAreReportedOrHaveToFit) {
     EXPECT_EQ(demands[2].demand.burst, 2 * 3028U) << "two buckets of two frames";
     EXPECT_EQ(admit_streams(**admission, {}, demands), !counts);
     EXPECT_EQ((*admission)->state().bursts, counts ? 0U : 12'500U + 5000 + 2 * 3028);
-    EXPECT_THAT((*admission)->burst_note(), HasSubstr(counts ? "" : "23.56 kB at once, and a cycle of 200us has room"))
+    EXPECT_THAT((*admission)->burst_note(),
+                HasSubstr(counts ? "" : "23.56 kB at once, and a cycle of 200us has capacity"))
         << counts;
     EXPECT_THAT(config.mistakes(), HasSubstr(counts ? "burst: 12.5 kB that it may bring at once" : ""));
   }

@@ -272,7 +272,7 @@ TEST(KeyTable, RefusesWhatTheCipherHasNot) {
             "aes_gcm: the table of keys has been made without GCM");
   ASSERT_TRUE(keys->install({ctr, some(16), some(14), some(20), 10}));
   EXPECT_EQ(keys->install({ctr, some(16), some(14), some(20), 10}).error().message,
-            "the table of keys is full: it has room for 1");
+            "the table of keys is full: it has capacity for 1");
 }
 
 TEST(KeyTable, AReleasedSlotIsWipedAndUsedAgain) {
@@ -333,7 +333,7 @@ TEST(KeyTable, SlotsComeAndGoOnSeveralThreads) {
   }
   for (std::thread& thread : all) thread.join();
   EXPECT_EQ(shared, 0U) << "slots that had two keys at once";
-  EXPECT_EQ(refused, 0U) << "there was room";
+  EXPECT_EQ(refused, 0U) << "there was capacity";
   EXPECT_EQ(keys->used(), 0U);
   std::set<std::uint32_t> slots;
   for (std::uint32_t i = 0; i < capacity; ++i) slots.insert(keys->install(material).value_or(capacity));

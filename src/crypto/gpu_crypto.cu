@@ -22,8 +22,8 @@ namespace {
 using device::FrameRun;
 using device::StagedFrames;
 
-// Warps to a block: four where its shared memory has 109 KB, of which an H200's multiprocessor has room for two blocks;
-// two from 71 KB on; one on a GPU with 64 KB.
+// Warps to a block: four where its shared memory has 109 KB, of which an H200's multiprocessor has capacity for two
+// blocks; two from 71 KB on; one on a GPU with 64 KB.
 constexpr unsigned most_block_warps = 4, most_blocks = 264;
 constexpr unsigned worth_warps = 512;  // below so many groups of 32 packets a warp takes fewer at a time
 constexpr unsigned max_pieces = 64, apply_blocks = 32, apply_warps = 4;
@@ -171,10 +171,10 @@ class CudaCrypto final : public GpuCrypto {
   std::size_t key_bytes() const { return std::size_t{table_.capacity()} * sizeof(DeviceKey); }
 
   Expected<void> choose_block() {
-    int room = 0;
-    SLUICE_CUDA_TRY(cudaDeviceGetAttribute(&room, cudaDevAttrMaxSharedMemoryPerBlockOptin, gpu_.info().index));
+    int capacity = 0;
+    SLUICE_CUDA_TRY(cudaDeviceGetAttribute(&capacity, cudaDevAttrMaxSharedMemoryPerBlockOptin, gpu_.info().index));
     block_warps_ = most_block_warps;
-    while (block_warps_ > 1 && shared_bytes(block_warps_) > static_cast<std::size_t>(room)) block_warps_ /= 2;
+    while (block_warps_ > 1 && shared_bytes(block_warps_) > static_cast<std::size_t>(capacity)) block_warps_ /= 2;
     for (const auto kernel : {do_jobs<false>, do_jobs<true>}) {
       SLUICE_CUDA_TRY(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                            static_cast<int>(shared_bytes(block_warps_))));

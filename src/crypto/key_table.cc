@@ -124,7 +124,8 @@ Expected<std::uint32_t> KeyTable::install(const KeyMaterial& material) {
   }
   const std::lock_guard lock(tables_->changing);
   if (tables_->free.empty()) {
-    return make_error(std::string(table_of_keys_is_full) + ": it has room for " + std::to_string(tables_->capacity));
+    return make_error(std::string(table_of_keys_is_full) + ": it has capacity for " +
+                      std::to_string(tables_->capacity));
   }
   const std::uint32_t slot = tables_->free.back();
   tables_->free.pop_back();

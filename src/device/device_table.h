@@ -45,7 +45,7 @@ class DeviceTable : public Interface {
     Layout layout;
   };
 
-  // `most_bytes`: no table is larger; memory is taken with room to grow, up to that.
+  // `most_bytes`: no table is larger; memory is taken with spare capacity to grow, up to that.
   DeviceTable(Gpu& gpu, std::size_t max_sync_bytes, std::size_t most_bytes)
       : gpu_(gpu), max_sync_bytes_(max_sync_bytes), most_bytes_(most_bytes), enqueued_(gpu.stream_count()) {}
 

@@ -64,7 +64,7 @@ struct RunList {
   std::uint64_t last;
   std::int64_t step;
   std::uint32_t count, frames, longest;
-  bool complete;  // there was room for all
+  bool complete;  // there was capacity for all
 };
 
 // Makes `next`, whose frames come behind those of `run` in a batch or in the one after it, part of `run`, where its

@@ -55,7 +55,8 @@ class CudaStream final : public GpuStream {
 
   Expected<void> mark() override {
     if (health_.lost()) return health_.error();
-    if (pending_marks() == max_marks) return make_error("a GPU stream has room for 64 pending marks, all are in use");
+    if (pending_marks() == max_marks)
+      return make_error("a GPU stream has capacity for 64 pending marks, all are in use");
     if (auto ok = SLUICE_CUDA_CHECK(cudaEventRecord(events_[marked_ % max_marks], stream_)); !ok) {
       health_.lose(ok.error().message);
       return ok;

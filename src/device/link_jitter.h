@@ -1,7 +1,7 @@
 // How steadily the link works when it is not full: batches of frames at a constant rate, each timed from when it was
-// due until the GPU had done it. What the link itself adds must be told from what the machine does to the thread that
-// measures, so the thread watches itself. A gap between two looks at the clock, or a driver's call, of over 50 us is a
-// hold-up, and a batch that was due during one, or shortly after, says nothing about the link.
+// due until the GPU had done it. What the link itself adds must be distinguished from what the machine does to the
+// thread that measures, so the thread watches itself. A gap between two looks at the clock, or a driver's call, of over
+// 50 us is a hold-up, and a batch that was due during one, or shortly after, says nothing about the link.
 //
 //     auto jitter = measure_jitter(*gpu, {.way = LinkJitterOptions::both_ways, .gbytes = 38, .memory = ..., .bytes =
 //     ...});

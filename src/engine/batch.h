@@ -132,7 +132,7 @@ struct Batch {
 };
 
 // Sends the rows of a span one after the other, as the last element of a pipeline does. While all leave by one port
-// nothing is written for a row. Each row is told once, in order: send() or other(). finish() comes last.
+// nothing is written for a row. Each row is reported once, in order: send() or other(). finish() comes last.
 class SendRun {
  public:
   SendRun(Batch& batch, Span span) : batch_(batch), span_(span) { batch_.sent_together = {}; }

@@ -13,22 +13,22 @@
 namespace sluice::engine {
 
 // Bytes from the frame's first one to the end of its buffer, and in front of the frame.
-inline std::uint32_t room_from(const Batch& batch, std::uint32_t i) {
+inline std::uint32_t capacity_from(const Batch& batch, std::uint32_t i) {
   return std::uint32_t{batch.mbuf[i]->buf_len} - batch.mbuf[i]->data_off;
 }
-inline std::uint32_t room_in_front(const Batch& batch, std::uint32_t i) {
+inline std::uint32_t capacity_in_front(const Batch& batch, std::uint32_t i) {
   return batch.mbuf[i]->data_off;
 }
 
-// The frame ends behind `bytes`, which are at most room_from().
+// The frame ends behind `bytes`, which are at most capacity_from().
 inline void set_length(Batch& batch, std::uint32_t i, std::uint32_t bytes) {
   rte_mbuf& buffer = *batch.mbuf[i];
   batch.length[i] = buffer.data_len = static_cast<std::uint16_t>(bytes);
   buffer.pkt_len = bytes;
 }
 
-// So many bytes more in front of the frame, whose first one is returned. Null: there is no room for them, and nothing
-// has changed.
+// So many bytes more in front of the frame, whose first one is returned. Null: there is no capacity for them, and
+// nothing has changed.
 inline std::uint8_t* prepend(Batch& batch, std::uint32_t i, std::uint32_t bytes) {
   rte_mbuf& buffer = *batch.mbuf[i];
   if (bytes > buffer.data_off || bytes + batch.length[i] > 0xffff) return nullptr;

@@ -5,7 +5,7 @@
 //
 // Thread-safety: three roles, each of one thread, and a thread may have several. The collector calls open() and seal(),
 // the forwarder release(), the worker next_sealed(). in_use(), bytes() and all() are anyone's. oldest() is the
-// forwarder's and, for when it was sealed, the collector's, who may be told of one that is released meanwhile.
+// forwarder's and, for when it was sealed, the collector's, who may be notified of one that is released meanwhile.
 // A batch itself belongs to whoever acts on its state (engine/batch.h).
 #pragma once
 

@@ -19,7 +19,7 @@ namespace sluice::engine {
 class Traffic {
  public:
   virtual ~Traffic() = default;
-  // Makes the frame the next one of the lane. It has room for the largest.
+  // Makes the frame the next one of the lane. It has capacity for the largest.
   virtual void write(std::uint32_t lane, rte_mbuf* frame) = 0;
   virtual double mean_packet() const = 0;  // in bytes of frames in clear
   // What it is of, as StreamSource::kinds(), in alphabetical order.

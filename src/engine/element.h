@@ -79,7 +79,7 @@ struct Shape {
   bool on_device = false;
   // It decides what becomes of every row, and its reload changes what is in force in place: it is asked last.
   bool ends_chain = false;
-  // apply() may take long by itself, over 50 us for a burst: then no scheduling stall of the thread is told from it.
+  // apply() may take long by itself, over 50 us for a burst: then no scheduling stall of the thread is derived from it.
   bool applies_at_length = false;
 };
 

@@ -249,7 +249,7 @@ TEST_F(EmissionTest, AFrameGrowsAndShrinksAtBothEnds) {
       std::uint8_t* const front = prepend(batch, i, 50);
       ASSERT_NE(front, nullptr);
       std::memcpy(front, &number, sizeof number);
-      EXPECT_EQ(room_in_front(batch, i), RTE_PKTMBUF_HEADROOM - 50U);
+      EXPECT_EQ(capacity_in_front(batch, i), RTE_PKTMBUF_HEADROOM - 50U);
     } else if (i == 2) {
       std::memcpy(shrink_front(batch, i, 14), &number, sizeof number);
     } else if (i == 3) {
@@ -271,12 +271,12 @@ TEST_F(EmissionTest, AFrameGrowsAndShrinksAtBothEnds) {
   EXPECT_EQ(forwarded().tx_bytes[1].get(), 6U * 60 + 110 + 46 + 200 + 40);
 }
 
-// A copy has as much room behind its buffer's headroom as the frame has that grew into it.
+// A copy has as much capacity behind its buffer's headroom as the frame has that grew into it.
 TEST_F(EmissionTest, AFrameThatFillsItsBufferIsClonedWhole) {
   constexpr std::uint32_t grown = 100;
   scripted_.applies = [](Batch& batch, std::uint32_t i, Emitter& out) {
     if (i != 0) return;
-    set_length(batch, i, room_from(batch, i));
+    set_length(batch, i, capacity_from(batch, i));
     std::uint8_t* const front = prepend(batch, i, grown);
     ASSERT_NE(front, nullptr);
     const std::uint32_t number = 77;

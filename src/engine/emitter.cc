@@ -209,10 +209,10 @@ void Emitter::send(std::uint16_t port, rte_mbuf** frames, unsigned total, std::u
     tapping->end(sent);
   stalls_->resume(rte_rdtsc());  // what the driver takes is no stall
   if (sent < total) [[unlikely]] {
-    const packet::Reason told = hook != nullptr ? hook->not_taken(lane_, port, total - sent) : packet::no_reason;
+    const packet::Reason reason = hook != nullptr ? hook->not_taken(lane_, port, total - sent) : packet::no_reason;
     for (unsigned i = sent; i < total; ++i) {
       bytes -= rte_pktmbuf_pkt_len(frames[i]);
-      drop(frames[i], told != packet::no_reason ? told : tx_full);
+      drop(frames[i], reason != packet::no_reason ? reason : tx_full);
     }
   }
   counters_.tx_frames[port].add(sent);

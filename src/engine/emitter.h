@@ -59,7 +59,7 @@ class Emitter {
         transmit_made(i);
     }
   }
-  // Likewise, of those that do not go on; `live(i)` is told of each that does.
+  // Likewise, of those that do not go on; `live(i)` is notified of each that does.
   template <typename Live>
   void settle_decided(const Batch& batch, Span span, const Live& live) {
     const bool has_made = !made_.empty();

@@ -120,7 +120,7 @@ Expected<std::unique_ptr<Engine>> Engine::create(const Options& options, const P
   step = step ? engine->build_lanes() : step;
   step = step ? engine->open_jobs() : step;
   step = step ? engine->attach_devices() : step;
-  if (step && engine->jobs_) step = engine->jobs_->tell_users(*engine->pipeline_);
+  if (step && engine->jobs_) step = engine->jobs_->notify_users(*engine->pipeline_);
   if (!step) {
     return tl::unexpected(step.error());
   }

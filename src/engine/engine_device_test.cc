@@ -63,7 +63,7 @@ TEST(Engine, AGpuThatRefusesALaunchIsLostForEverybody) {
   expect_conserved(run.engine->stats());
 }
 
-// A device that has still to be told something is no device yet: lanes compute, and no frame waits.
+// A device that has still to be set up is no device yet: lanes compute, and no frame waits.
 TEST(Engine, AGpuTakesPartWhenTheElementSaysSo) {
   Trial run{make_engine(replay_options("cuda:0"), std::make_unique<JitterGpu>(2))};
   ASSERT_TRUE(run.engine);

@@ -46,7 +46,7 @@ TEST(Engine, JitterOnFourStreamsReordersNothing) {
 }
 
 // net_ring gives what is put into its ring: frames in three buffers, of which one fits into the first and one does not.
-TEST(Engine, FramesInSeveralPiecesAreJoinedOrDropped) {
+TEST(Engine, FramesInSeveralBuffersAreLinearizedOrDropped) {
   Options options = replay_options("cpu");
   options.ports[0].device = "net_ring0";
   options.ports[1].device = "net_ring1";
@@ -54,7 +54,7 @@ TEST(Engine, FramesInSeveralPiecesAreJoinedOrDropped) {
   ASSERT_TRUE(run.engine);
   rte_ring* ring = rte_ring_lookup("ETH_RXTX0_net_ring0");
   ASSERT_NE(ring, nullptr);
-  auto pool = port::make_frame_pool("pieces-test", 64, 1024, SOCKET_ID_ANY);
+  auto pool = port::make_frame_pool("linearize-test", 64, 1024, SOCKET_ID_ANY);
   ASSERT_TRUE(pool) << pool.error().message;
   for (const std::uint16_t bytes : {300, 900}) {
     rte_mbuf* head = rte_pktmbuf_alloc(pool->get());

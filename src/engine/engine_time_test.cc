@@ -10,7 +10,7 @@ namespace sluice::engine {
 namespace {
 
 // That of a machine that is busy as well: more of it changes nothing here.
-TEST(Engine, LatenessWhileAThreadWasKeptAwayIsToldApart) {
+TEST(Engine, LatenessWithinASchedulingStallIsDistinguished) {
   Options options = replay_options("cpu");
   options.deadline = std::chrono::milliseconds(10);
   options.ports[0].device += ",rate=20000";
@@ -46,7 +46,7 @@ TEST(Engine, OfferedRateIsKeptAndALowLoadStaysOnTheCore) {
 }
 
 // What lanes have worked is less than all the time there was, and more for more frames; polls in vain are no work.
-TEST(Engine, LanesTellHowLongTheyWorked) {
+TEST(Engine, LanesReportHowLongTheyWorked) {
   const auto run_at = [](const char* rate) {
     Options options = replay_options("cpu");
     options.poll = Poll::busy;

@@ -47,7 +47,7 @@ std::uint32_t hash_of(rte_mbuf* frame) {
 
 Expected<FlowInbox> FlowInbox::make(const std::string& name) {
   if (received_offset < 0 && (received_offset = register_received()) < 0) {
-    return make_error("no room in DPDK's mbufs for the time of receive: give every port as many queues as lanes");
+    return make_error("no space in DPDK's mbufs for the time of receive: give every port as many queues as lanes");
   }
   FlowInbox inbox;
   inbox.ring_ = rte_ring_create(name.c_str(), inbox_size, SOCKET_ID_ANY, RING_F_SP_ENQ | RING_F_SC_DEQ);

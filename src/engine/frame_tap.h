@@ -109,7 +109,8 @@ class FrameTap {
   using Claim = std::array<std::uint64_t, most_sessions>;  // ids, by session
   Claim claim(const rte_mbuf* frame);
   void punted(const Claim& claim, const rte_mbuf* frame, bool taken);
-  // Around a transmit burst: what is copied and claimed before it, and told once it is known which frames were taken.
+  // Around a transmit burst: what is copied and claimed before it, and reported once it is known which frames were
+  // taken.
   class Sending {
    public:
     void begin(FrameTap& tap, std::uint32_t lane, std::uint16_t port, std::span<rte_mbuf* const> frames);

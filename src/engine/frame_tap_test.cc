@@ -210,7 +210,7 @@ TEST_F(FrameTapTest, ABatchShowsWhatItDropsAndPunts) {
   EXPECT_EQ(records[3].reason, no_twin) << "which it is dropped for in the end";
 }
 
-TEST_F(FrameTapTest, WhatWasBegunForASessionIsNotToldToTheNext) {
+TEST_F(FrameTapTest, WhatWasBegunForASessionIsNotReportedToTheNext) {
   TapRequest request = of_port(0);
   request.ports.set(1);
   auto before = open(request);
@@ -228,7 +228,7 @@ TEST_F(FrameTapTest, WhatWasBegunForASessionIsNotToldToTheNext) {
   rte_pktmbuf_free_bulk(frames, 2);
 }
 
-TEST_F(FrameTapTest, ABufferThatIsUsedAgainTellsNothingOfTheFrameBefore) {
+TEST_F(FrameTapTest, ABufferThatIsUsedAgainReportsNothingOfTheFrameBefore) {
   TapRequest request = of_port(0);
   request.filter = "udp src port 1";
   auto session = open(request);

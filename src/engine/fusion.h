@@ -17,7 +17,7 @@ class Fusion {
  public:
   virtual ~Fusion() = default;
   // Enqueues the work that all elements of the pass have for these batches, `most_together` at most; of which none is
-  // told to be done before all are. False: not for these, and nothing is enqueued.
+  // reported done before all are. False: not for these, and nothing is enqueued.
   virtual Expected<bool> launch(std::span<Batch* const> batches, device::GpuStream& stream) = 0;
 };
 

@@ -157,7 +157,7 @@ void HostPath::run() {
       continue;
     }
     bell_.arm();
-    // A twin whose frames find no room stays readable: it is looked at again later, not waited for.
+    // A twin whose frames find no capacity stays readable: it is looked at again later, not waited for.
     bool starved = false;
     for (std::size_t port = 0; port < twins_.size(); ++port) {
       fds[port].fd = twins_[port] && !gone_[port] && !starved_[port] ? twins_[port]->fd() : -1;

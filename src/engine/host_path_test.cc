@@ -129,7 +129,7 @@ TEST_F(HostPathTest, ADeletedTwinIsSaidOnceAndCostsNothing) {
   EXPECT_EQ(said.find("port p0", first + 1), std::string::npos) << said;
 }
 
-TEST_F(HostPathTest, ATwinWhoseFramesFindNoRoomIsNotWaitedForWithoutEnd) {
+TEST_F(HostPathTest, ATwinWhoseFramesFindNoCapacityIsNotWaitedForWithoutEnd) {
   constexpr unsigned ports = 5;  // the rings of these hold more than all frames that there are
   open(ports);
   for (unsigned port = 0; port < ports; ++port) {

@@ -247,7 +247,7 @@ Expected<void> JobService::add(const JobKindType& type) {
   return {};
 }
 
-Expected<void> JobService::tell_users(Pipeline& pipeline) {
+Expected<void> JobService::notify_users(Pipeline& pipeline) {
   for (JobUser* const user : pipeline.all<JobUser>()) {
     std::vector<JobQueue*> queues;
     for (const JobKindType& type : user->job_kinds()) queues.push_back(find(type.name));

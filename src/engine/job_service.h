@@ -123,7 +123,7 @@ class JobService {
   // Makes the kinds that the pipeline's elements name, and attaches them to all GPUs.
   static Expected<std::unique_ptr<JobService>> create(Pipeline& pipeline, Parts parts);
   // Gives its queues to each element that submits jobs.
-  Expected<void> tell_users(Pipeline& pipeline);
+  Expected<void> notify_users(Pipeline& pipeline);
 
   JobDevice& device(std::size_t i) { return *devices_[i]; }
   JobCores& cores() { return cores_; }

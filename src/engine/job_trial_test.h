@@ -1,5 +1,5 @@
-// For tests of jobs: a kind whose answers are easily checked, a GPU that does what it is told, and a clock that a test
-// sets.
+// For tests of jobs: a kind whose answers are easily checked, a GPU that does what it is set to do, and a clock that a
+// test sets.
 #pragma once
 
 #include <cstdlib>
@@ -74,11 +74,11 @@ inline JobKindType adding_kind(std::function<void(AddingKind&)> prepare = {}) {
 }
 
 // What it is given is done when the test says so.
-class ToldGpu : public device::Gpu {
+class ScriptedGpu : public device::Gpu {
  public:
   class Stream : public device::GpuStream {
    public:
-    explicit Stream(ToldGpu& gpu) : gpu_(gpu) {}
+    explicit Stream(ScriptedGpu& gpu) : gpu_(gpu) {}
     void* raw() const override { return nullptr; }
     Expected<void> mark() override {
       if (gpu_.refuses_marks) return make_error("no mark for a test");
@@ -94,10 +94,10 @@ class ToldGpu : public device::Gpu {
     unsigned pending_marks() const override { return marks_; }
 
    private:
-    ToldGpu& gpu_;
+    ScriptedGpu& gpu_;
     unsigned marks_ = 0;
   };
-  ToldGpu() : stream_(*this) {}
+  ScriptedGpu() : stream_(*this) {}
   const device::GpuInfo& info() const override { return info_; }
   unsigned stream_count() const override { return 1; }
   device::GpuStream& stream(unsigned) override { return stream_; }
@@ -105,7 +105,7 @@ class ToldGpu : public device::Gpu {
   Expected<void*> allocate_host(std::size_t) override { return make_error("none for a test"); }
   Expected<device::DeviceMemory> allocate_device(std::size_t) override { return make_error("none for a test"); }
   bool lost() const override { return lost_; }
-  std::string why() const override { return "told to fail"; }
+  std::string why() const override { return "made to fail"; }
   void lose(const std::string&) override { lost_ = true; }
   bool is_slow = false, refuses_marks = false;
 

@@ -95,7 +95,7 @@ void JobClient::send(std::uint32_t slot, std::uint64_t tag, std::uint64_t deadli
   one.tag = tag;
   one.deadline = deadline;
   one.state.store(JobQueue::Slot::State::waiting, std::memory_order_relaxed);
-  // The rings have room for all slots.
+  // The rings have capacity for all slots.
   const bool for_gpu = queue_.has_gpus() && queue_.kind_->on_device(queue_.job(slot));
   (for_gpu ? queue_.for_gpus_ : queue_.for_cores_).push(slot);
   queue_.ring_bells();

@@ -54,7 +54,7 @@ class JobKind {
 
   // Constant.
   struct Shape {
-    std::uint32_t bytes = 0;     // of a job: what is asked, and room for the answer
+    std::uint32_t bytes = 0;     // of a job: what is asked, and capacity for the answer
     std::uint32_t most = 256;    // jobs of a batch
     std::uint32_t slots = 1024;  // jobs under way, of all clients together
   };

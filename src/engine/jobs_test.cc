@@ -33,7 +33,7 @@ class JobsTest : public testing::Test {
   }
 
   void make(unsigned gpus, std::uint32_t most = 32, const std::function<void(AddingKind&)>& prepare = {}) {
-    for (unsigned g = 0; g < gpus; ++g) gpus_.push_back(std::make_unique<ToldGpu>());
+    for (unsigned g = 0; g < gpus; ++g) gpus_.push_back(std::make_unique<ScriptedGpu>());
     std::vector<std::unique_ptr<Element>> elements;
     elements.push_back(std::make_unique<Submitter>(adding_kind(prepare)));
     pipeline_ = std::make_unique<Pipeline>(std::move(elements));
@@ -51,7 +51,7 @@ class JobsTest : public testing::Test {
                      .clock = {.now = [] { return now; }, .hz = 1'000'000'000}});
     ASSERT_TRUE(made) << made.error().message;
     service_ = std::move(*made);
-    ASSERT_TRUE(service_->tell_users(*pipeline_));
+    ASSERT_TRUE(service_->notify_users(*pipeline_));
     queue_ = static_cast<Submitter&>(*pipeline_->elements()[0]).queue;
     ASSERT_EQ(queue_, service_->find("adding"));
     kind_ = static_cast<AddingKind*>(&queue_->kind());
@@ -59,7 +59,7 @@ class JobsTest : public testing::Test {
     for (unsigned g = 0; g < gpus; ++g) service_->device(g).join();
     queue_->start();
   }
-  ToldGpu& gpu(unsigned g = 0) { return static_cast<ToldGpu&>(*gpus_[g]); }
+  ScriptedGpu& gpu(unsigned g = 0) { return static_cast<ScriptedGpu&>(*gpus_[g]); }
 
   JobRefusal submit(std::uint64_t tag, std::uint64_t deadline = never, bool is_for_cores = false) {
     return client_->submit(tag, deadline, [&](std::byte* job) {

@@ -134,7 +134,7 @@ void Lane::compute_here(Batch& batch) {
 }
 
 // How many frames the open batch may take at once.
-unsigned Lane::burst_room() const {
+unsigned Lane::burst_capacity() const {
   if (device_computes()) return burst_size;
   const std::uint32_t most = pace_.next();
   return open_count_ + InlinePace::least < most ? std::min<unsigned>(burst_size, most - open_count_)
@@ -303,7 +303,7 @@ unsigned Lane::receive() {
     return 0;
   }
   std::uint64_t now = 0;
-  const unsigned most = burst_room();
+  const unsigned most = burst_capacity();
   const unsigned count = receive_burst(*batch, most, now);
   std::uint32_t load = 0;
   if (tapped()) [[unlikely]]

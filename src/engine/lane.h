@@ -139,7 +139,7 @@ class Lane {
   void choose_device();
   unsigned receive();
   void took(unsigned count, unsigned most);
-  unsigned burst_room() const;
+  unsigned burst_capacity() const;
   unsigned receive_burst(Batch& batch, unsigned most, std::uint64_t& now);
   void collect(Batch& batch, unsigned count, std::uint64_t now);
   void count_without_sending(Batch& batch);

@@ -42,7 +42,7 @@ void Lane::let_time_pass() {
 unsigned Lane::forward_done() {
   std::uint64_t began = rte_rdtsc();
   bounded_ticks_ = 0;
-  unsigned batches = forward_later();  // makes room for what the first pass hands on
+  unsigned batches = forward_later();  // frees batches for what the first pass hands on
   do {
     Batch* const batch = next_done(0);
     const std::uint32_t frames = batch == nullptr ? 0 : batch->count;
@@ -65,7 +65,7 @@ unsigned Lane::forward_done() {
   return batches;
 }
 
-// False: nothing was done, because the next pass has no room.
+// False: nothing was done, because the next pass has no capacity.
 bool Lane::forward_or_hand_on(Batch& batch) {
   if (batch.pass + 1 < rings_.size()) return forward_into_next(batch);
   forward(batch);
@@ -105,7 +105,7 @@ void Lane::release(Batch& batch) {
   rings_[batch.pass]->release();
 }
 
-// Applies the batch; what still goes on is a batch of the next pass. False: there is no room for that one yet.
+// Applies the batch; what still goes on is a batch of the next pass. False: there is no capacity for that one yet.
 bool Lane::forward_into_next(Batch& batch) {
   BatchRing& ring = *rings_[batch.pass + 1];
   Batch* const next = ring.open();

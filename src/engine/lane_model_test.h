@@ -32,7 +32,7 @@ struct LaneModel {
   // Instead, where a batch's size decides.
   std::function<Ns(std::size_t frames, Ns sealed)> on_device_by_size;
   std::function<Ns(std::size_t batch)> forwarding;          // of a whole batch
-  std::function<void(std::size_t frame, Ns latency)> left;  // told of each, by its place among the arrivals
+  std::function<void(std::size_t frame, Ns latency)> left;  // notified of each, by its place among the arrivals
   // What it did.
   Ns longest = 0;  // from a frame's arrival until its batch has left
   std::size_t frames = 0, batches = 0, full = 0;
@@ -43,7 +43,7 @@ struct LaneModel {
     Ns now = 0, point = cycle;
     bool due = false, is_full = false;
     std::size_t next = 0;
-    while (next < arrivals.size() || !open_.empty() || !away_.empty()) {
+    while (next < arrivals.size() || !open_.empty() || !in_flight_.empty()) {
       if (!is_full || backlog_ == 0) now = forward_until(now);
       if (now >= point) {
         point += (1 + (now - point) / cycle) * cycle;
@@ -72,7 +72,7 @@ struct LaneModel {
   }
 
  private:
-  struct Away {
+  struct InFlight {
     Ns sealed, back;
     std::size_t number;
     std::vector<Ns> arrived;
@@ -80,7 +80,7 @@ struct LaneModel {
 
   void seal(Ns now) {
     const Ns spent = on_device_by_size ? on_device_by_size(open_.size(), now) : on_device(batches);
-    away_.push_back({now, now + spent, batches, std::move(open_)});
+    in_flight_.push_back({now, now + spent, batches, std::move(open_)});
     open_.clear();
     ++batches;
   }
@@ -89,12 +89,12 @@ struct LaneModel {
   bool behind(Ns now) const {
     if (waits_for_forwarder && forwarder_free_ > now && now - leaving_sealed_ > most_on_device()) return true;
     return std::ranges::any_of(
-        away_, [&](const Away& batch) { return batch.back > now && now - batch.sealed > most_on_device(); });
+        in_flight_, [&](const InFlight& batch) { return batch.back > now && now - batch.sealed > most_on_device(); });
   }
   // What has come back leaves, in order; the time at which the collector's thread goes on.
   Ns forward_until(Ns now) {
-    while (!away_.empty()) {
-      const Away& oldest = away_.front();
+    while (!in_flight_.empty()) {
+      const InFlight& oldest = in_flight_.front();
       const Ns begin = std::max(oldest.back, forwarder_free_);
       if (begin > now) break;
       forwarder_free_ = (own_forwarder ? begin : now) + forwarding(oldest.number);
@@ -105,7 +105,7 @@ struct LaneModel {
       }
       leaving_sealed_ = oldest.sealed;
       backlog_ = own_forwarder ? 0 : std::max<std::size_t>(4 * burst_size, oldest.arrived.size() / 2);
-      away_.pop_front();
+      in_flight_.pop_front();
       if (!own_forwarder) {
         now = forwarder_free_;
         if (!forwards_all) break;
@@ -116,16 +116,16 @@ struct LaneModel {
   Ns next_event(const std::vector<Ns>& arrivals, std::size_t next, Ns point, Ns now) const {
     Ns at = point;
     if (next < arrivals.size()) at = std::min(at, arrivals[next]);
-    if (!away_.empty()) at = std::min(at, std::max(away_.front().back, forwarder_free_));
+    if (!in_flight_.empty()) at = std::min(at, std::max(in_flight_.front().back, forwarder_free_));
     if (waits_for_forwarder && forwarder_free_ > now) at = std::min(at, forwarder_free_);
     return at;
   }
 
   std::vector<Ns> open_;
-  std::deque<Away> away_;
+  std::deque<InFlight> in_flight_;
   Ns forwarder_free_ = 0;
-  std::size_t backlog_ = 0;   // frames, of what came while the last batch was forwarded
-  Ns leaving_sealed_ = 0;  // of the batch that was forwarded last
+  std::size_t backlog_ = 0;  // frames, of what came while the last batch was forwarded
+  Ns leaving_sealed_ = 0;    // of the batch that was forwarded last
 };
 
 }  // namespace sluice::engine

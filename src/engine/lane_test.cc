@@ -37,7 +37,7 @@ TEST_F(LaneTest, SealsAtATimePoint) {
   EXPECT_EQ(lane_->ring().in_use(), 0U) << "nothing was open";
 }
 
-TEST_F(LaneTest, SealsWhenThereIsNoRoomForABurst) {
+TEST_F(LaneTest, SealsWhenThereIsNoCapacityForABurst) {
   make({.capacity = 160});
   time_point();
   arrive(300);
@@ -406,7 +406,7 @@ TEST_F(LaneTest, WhatTheDeviceDidNotDoIsRescuedOrDropped) {
   struct Case {
     BatchState state;
     bool changes_frames;
-    unsigned left, rescued, lost, told;
+    unsigned left, rescued, lost, reported;
   };
   for (const Case& one : {Case{BatchState::failed, false, 10, 10, 0, 0}, Case{BatchState::lost, false, 10, 20, 0, 1},
                           Case{BatchState::failed, true, 10, 30, 0, 1}, Case{BatchState::lost, true, 0, 30, 10, 2}}) {
@@ -423,7 +423,7 @@ TEST_F(LaneTest, WhatTheDeviceDidNotDoIsRescuedOrDropped) {
     EXPECT_EQ(take_out(), one.left);
     EXPECT_EQ(lane_->forwarder_counters().frames_rescued.get(), one.rescued);
     EXPECT_EQ(drops(device_lost), one.lost);
-    EXPECT_EQ(peer_.batches_lost.load(), one.told);
+    EXPECT_EQ(peer_.batches_lost.load(), one.reported);
     EXPECT_EQ(lane_->in_flight(), 0U);
     expect_conserved();
   }

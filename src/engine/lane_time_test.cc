@@ -70,9 +70,9 @@ TEST_F(LaneTest, WhatAnotherCoresCounterPutsAheadHasNoAge) {
   EXPECT_EQ(drops(overdue), 0U);
 }
 
-// Bursts that fall due twice as often as the core can compute them, into a queue with room for twelve. Time passes in
-// tenths of a second of the test's own: a frame arrives with the age that it has by then, and all of a batch is older
-// when it has been computed.
+// Bursts that fall due twice as often as the core can compute them, into a queue with capacity for twelve. Time passes
+// in tenths of a second of the test's own: a frame arrives with the age that it has by then, and all of a batch is
+// older when it has been computed.
 class OverloadedLaneTest : public LaneTest {
  protected:
   static constexpr std::uint64_t work = 30, between = work / 2, bursts = 200, frames = 8;
@@ -127,7 +127,7 @@ TEST_F(OverloadedLaneTest, WithoutAdmissionNearlyEverythingIsLate) {
 }
 
 // Frames that came five seconds ago, with a deadline of two.
-TEST_F(LaneTest, LatenessWhileAThreadWasAwayIsToldApart) {
+TEST_F(LaneTest, LatenessWithinASchedulingStallIsDistinguished) {
   struct Case {
     const char* name;
     bool worker;

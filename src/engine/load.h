@@ -14,7 +14,7 @@
 // The factors between the two ways keep a steady load from flapping, and little work has to be so for 32 cycles: in one
 // of them fewer frames come by chance. What a frame costs to compute is not seen while
 // the device does it: behind an attack the load would stay high until there is next to nothing of it. So after
-// `retry_cycles` a load of few frames counts as low whatever they cost, and the first cycle tells.
+// `retry_cycles` a load of few frames counts as low whatever they cost, and the first cycle shows it.
 //
 // Thread-safety: the collector's thread. Cost: an addition per receive, a division per cycle.
 #pragma once

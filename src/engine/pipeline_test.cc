@@ -234,8 +234,8 @@ TEST_F(PipelineTest, TraitsAreOfTheFirstOrOfAll) {
   EXPECT_EQ(pipeline.judge_from_host(0, nullptr, 0), Recorder::measured);
 }
 
-// What a device may have half done is told to those who need to know, of the pass alone.
-TEST_F(PipelineTest, ALostBatchIsToldToItsPass) {
+// What a device may have half done is reported to those who need to know, of the pass alone.
+TEST_F(PipelineTest, ALostBatchIsReportedToItsPass) {
   class Recovering : public Element, public Recovery {
    public:
     explicit Recovering(Payloads payloads) : payloads_(payloads) {}
@@ -261,7 +261,7 @@ TEST_F(PipelineTest, ALostBatchIsToldToItsPass) {
   EXPECT_EQ(all[1]->times, 1);
 }
 
-TEST_F(PipelineTest, TheSmallestBatchHasRoomForEveryArea) {
+TEST_F(PipelineTest, TheSmallestBatchHasCapacityForEveryArea) {
   std::vector<std::unique_ptr<void, decltype(&std::free)>> memory;
   const std::vector<std::uint32_t> bytes = {3, 0, 5, 1};
   const auto ring = BatchRing::create({0, 2, static_cast<std::uint32_t>(batch_range.least), bytes, 0},

@@ -158,7 +158,7 @@ TEST(Placement, ThisMachineIsOneToPlaceOn) {
   EXPECT_TRUE(place({}, machine, lanes(2, 2)));
 }
 
-TEST(Placement, LanesAndForwardersGoWhereTheyAreTold) {
+TEST(Placement, LanesAndForwardersGoWhereTheyAreReported) {
   Options options;
   options.cores = {1};
   options.forwarder_cores = {0};

@@ -2,7 +2,7 @@
 // workers look at the clock at least once per burst, which is a few microseconds of work; a longer gap between two
 // looks is time in which the thread did nothing.
 //
-// This is what tells a deadline that the machine broke from one that the engine broke, so in doubt a gap is the
+// This is what distinguishes a deadline that the machine broke from one that the engine broke, so in doubt a gap is the
 // engine's. What may take long by itself (computing a batch on the core, confirming rules, a driver's receive, transmit
 // or launch call) ends with resume() instead of look(). A stall in the midst of it is not excused. Nor is the wait
 // for a core after a sleep of the thread's own choice. So the sum is a lower bound of the time that the thread waited

@@ -24,7 +24,7 @@ std::string size_text(std::uint64_t bytes) {
 }
 
 // What is left of a cycle's work beside these rates, in bytes.
-std::uint64_t burst_room(const StreamCapacity& capacity, std::uint64_t rate) {
+std::uint64_t burst_capacity(const StreamCapacity& capacity, std::uint64_t rate) {
   constexpr unsigned __int128 bits_and_nanoseconds = 8 * std::uint64_t{std::nano::den};
   const std::uint64_t left = capacity.rate - std::min(capacity.rate, rate);
   return static_cast<std::uint64_t>(left * static_cast<unsigned __int128>(capacity.cycle.count()) /
@@ -81,13 +81,13 @@ std::string StreamAnswer::text() const {
     case StreamVerdict::not_measured:
       return "the device that [profile] is of does not compute, and what the CPU carries in its place was not measured";
     case StreamVerdict::too_bursty: {
-      const std::uint64_t room = burst_room(capacity, rate_before + demand.rate);
+      const std::uint64_t available = burst_capacity(capacity, rate_before + demand.rate);
       return fmt::format(
           "{} that it may bring at once, beside {} of those that are there, exceed the {} for which a cycle of {} has "
-          "room "
-          "beside their rates: a burst of {} would fit; a longer cycle has more room",
-          size_text(demand.burst), size_text(burst_before), size_text(room), duration_text(capacity.cycle),
-          size_text(room - std::min(room, burst_before)));
+          "capacity "
+          "beside their rates: a burst of {} would fit; a longer cycle has more capacity",
+          size_text(demand.burst), size_text(burst_before), size_text(available), duration_text(capacity.cycle),
+          size_text(available - std::min(available, burst_before)));
     }
   }
   return {};
@@ -102,15 +102,15 @@ StreamVerdict StreamAdmission::judge(const StreamDemand& demand) const {
     return StreamVerdict::too_large;
   }
   if (demand.rate == 0) return StreamVerdict::rate_unknown;
-  return judge_room(demand.rate, demand.burst);
+  return judge_capacity(demand.rate, demand.burst);
 }
 
 // As sums, without one that may wrap.
-StreamVerdict StreamAdmission::judge_room(std::uint64_t rate, std::uint64_t burst) const {
+StreamVerdict StreamAdmission::judge_capacity(std::uint64_t rate, std::uint64_t burst) const {
   if (taken() > capacity_.rate || rate > capacity_.rate - taken()) return StreamVerdict::too_much;
   if (!capacity_.counts_bursts || capacity_.cycle.count() == 0) return StreamVerdict::accepted;
-  const std::uint64_t room = burst_room(capacity_, taken() + rate);
-  const bool fits = taken_burst() <= room && burst <= room - taken_burst();
+  const std::uint64_t available = burst_capacity(capacity_, taken() + rate);
+  const bool fits = taken_burst() <= available && burst <= available - taken_burst();
   return fits ? StreamVerdict::accepted : StreamVerdict::too_bursty;
 }
 
@@ -231,7 +231,8 @@ std::optional<StreamAdmission::Refused> StreamAdmission::take_all(const std::vec
     const StreamDemand& one = come[index];
     StreamVerdict verdict = StreamVerdict::accepted;
     if (enforced_ && share == nullptr) verdict = judge(one);
-    if (enforced_ && share != nullptr && one.burst > share->burst) verdict = judge_room(0, one.burst - share->burst);
+    if (enforced_ && share != nullptr && one.burst > share->burst)
+      verdict = judge_capacity(0, one.burst - share->burst);
     if (verdict != StreamVerdict::accepted) return Refused{index, {verdict, one, capacity_, taken(), taken_burst()}};
     if (share == nullptr) {
       take(one);
@@ -286,7 +287,7 @@ std::optional<StreamAnswer> StreamAdmission::change(const std::shared_ptr<Share>
   answer.demand.deadline = share->deadline;
   answer.demand.rate = after > before ? after - before : 0;
   if (enforced_ && after > before) {
-    answer.verdict = capacity_.measured ? judge_room(answer.demand.rate, 0) : StreamVerdict::not_measured;
+    answer.verdict = capacity_.measured ? judge_capacity(answer.demand.rate, 0) : StreamVerdict::not_measured;
   }
   if (!answer.accepted()) return answer;
   discount({share->deadline.count(), share->rate, share->burst});
@@ -307,7 +308,7 @@ StreamAdmission::State StreamAdmission::state() const {
           .shortest_deadline = std::chrono::nanoseconds(streams_.empty() ? 0 : streams_.begin()->first.deadline),
           .streams = count_,
           .bursts = bursts_,
-          .burst_room = burst_room(capacity_, rate_),
+          .burst_capacity = burst_capacity(capacity_, rate_),
           .refused = refused_,
           .refused_not_measured = refused_not_measured_};
 }
@@ -321,12 +322,13 @@ std::string StreamAdmission::text() const {
 
 std::string StreamAdmission::burst_note() const {
   const State now = state();
-  if (now.capacity.cycle.count() == 0 || now.bursts <= now.burst_room) return {};
+  if (now.capacity.cycle.count() == 0 || now.bursts <= now.burst_capacity) return {};
   return fmt::format(
-      "streams may bring {} at once, and a cycle of {} has room for {} beside their rates: where more comes together, "
+      "streams may bring {} at once, and a cycle of {} has capacity for {} beside their rates: where more comes "
+      "together, "
       "frames of all streams may be late. Smaller bursts or a longer cycle help, and [profile] bursts = \"admit\" "
       "refuses what does not fit",
-      size_text(now.bursts), duration_text(now.capacity.cycle), size_text(now.burst_room));
+      size_text(now.bursts), duration_text(now.capacity.cycle), size_text(now.burst_capacity));
 }
 
 }  // namespace sluice::engine

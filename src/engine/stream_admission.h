@@ -133,13 +133,13 @@ class StreamAdmission {
     std::chrono::nanoseconds shortest_deadline{0};  // theta; 0: there is no stream
     std::uint64_t streams = 0;
     std::uint64_t bursts = 0;                // sum of b
-    std::uint64_t burst_room = 0;            // of B_I·I, what beta·I leaves for them; 0: there is no cycle
+    std::uint64_t burst_capacity = 0;        // of B_I·I, what beta·I leaves for them; 0: there is no cycle
     std::uint64_t refused = 0;               // since the start
     std::uint64_t refused_not_measured = 0;  // of these, while what computed was not what was measured
   };
   State state() const;
   std::string text() const;  // "3 streams of 12 Mbit/s, of 10 Gbit/s that the device carries in time; ..."
-  // For logs: that more may come at once than there is room for, and what can be done about it. Empty: it fits.
+  // For logs: that more may come at once than there is capacity for, and what can be done about it. Empty: it fits.
   std::string burst_note() const;
 
  private:
@@ -151,7 +151,7 @@ class StreamAdmission {
   StreamVerdict judge(const StreamDemand& demand) const;
   std::uint64_t taken() const { return rate_ + reserved_; }
   std::uint64_t taken_burst() const { return bursts_ + reserved_burst_; }
-  StreamVerdict judge_room(std::uint64_t rate, std::uint64_t burst) const;
+  StreamVerdict judge_capacity(std::uint64_t rate, std::uint64_t burst) const;
   void take(const StreamDemand& demand);
   void count(const Key& key);
   bool discount(const Key& key);

@@ -126,7 +126,7 @@ TEST(StreamAdmission, OneTableForAnotherIsAllOrNothing) {
   const StreamDemand big{1370, milliseconds(80), 6'000'000'000}, small{1370, milliseconds(60), 1'000'000'000};
   EXPECT_FALSE(admission.replace({}, {big, small}));
   EXPECT_FALSE(admission.replace({big, small}, {small, big, small, small}))
-      << "there is room once the old ones are gone";
+      << "there is capacity once the old ones are gone";
   const auto refused = admission.replace({small}, {small, small, small});
   ASSERT_TRUE(refused);
   EXPECT_EQ(refused->index, 2U);
@@ -168,7 +168,7 @@ TEST(StreamAdmission, BurstsHaveToFitIntoACycleBesideTheRatesWhereTheyAreCounted
        StreamVerdict::too_bursty, "0 bytes that it may bring at once, beside 250 kB"},
       {"a byte too many", bursting(4'000'000'000, 250'000), bursting(2'000'000'000, 250'001), StreamVerdict::too_bursty,
        "250 kB that it may bring at once, beside 250 kB of those that are there, exceed the 500 kB for which a cycle "
-       "of 1ms has room beside their rates: a burst of 250 kB would fit"},
+       "of 1ms has capacity beside their rates: a burst of 250 kB would fit"},
       {"larger than all", bursting(1, 0), bursting(1, ~0ULL), StreamVerdict::too_bursty, "exceed the 1.25 MB"},
       {"the rate comes first", bursting(4'000'000'000, 0), bursting(7'000'000'000, ~0ULL), StreamVerdict::too_much, ""},
   };
@@ -181,7 +181,7 @@ TEST(StreamAdmission, BurstsHaveToFitIntoACycleBesideTheRatesWhereTheyAreCounted
       const StreamAnswer answer = admission.add(one.comes);
       const bool lets_in = !counts && one.verdict == StreamVerdict::too_bursty;
       EXPECT_EQ(answer.verdict, lets_in ? StreamVerdict::accepted : one.verdict) << one.name;
-      const bool noted = admission.burst_note().find("a cycle of 1ms has room for") != std::string::npos;
+      const bool noted = admission.burst_note().find("a cycle of 1ms has capacity for") != std::string::npos;
       EXPECT_EQ(noted, lets_in) << one.name << admission.burst_note();
       EXPECT_TRUE(!counts || answer.text().find(one.text) != std::string::npos) << one.name << ": " << answer.text();
     }
@@ -199,9 +199,9 @@ TEST(StreamAdmission, BurstsAreGivenBackAndReplacedAsRatesAre) {
   const StreamDemand a = bursting(1'000'000'000, 500'000, "a"), b = bursting(1'000'000'000, 400'000);
   ASSERT_FALSE(admission.replace({}, {a, b}));
   EXPECT_EQ(bursts(), 900'000U);
-  EXPECT_EQ(admission.state().burst_room, 1'000'000U);
+  EXPECT_EQ(admission.state().burst_capacity, 1'000'000U);
   EXPECT_FALSE(admission.remove(bursting(1'000'000'000, 399'999))) << "there is no such one";
-  // A raise takes room of bursts.
+  // A raise takes capacity of bursts.
   const auto share = admission.share("a");
   EXPECT_TRUE(admission.change(share, 1'000'000'000, 1'800'000'000)->accepted());
   EXPECT_EQ(admission.change(share, 1'800'000'000, 1'800'000'000 + 8'000)->verdict, StreamVerdict::too_bursty);
@@ -317,7 +317,7 @@ TEST(StreamAdmission, AShareMayGrowIntoWhatIsLeftAndAlwaysSink) {
   const auto share = admission.share("a");
   EXPECT_EQ(admission.share("b"), nullptr);
   EXPECT_TRUE(admission.change(share, 6 * gbit, gbit)->accepted());
-  ASSERT_TRUE(admission.add({1370, milliseconds(80), 8 * gbit, {}}).accepted()) << "where there was no room before";
+  ASSERT_TRUE(admission.add({1370, milliseconds(80), 8 * gbit, {}}).accepted()) << "where there was no capacity before";
   EXPECT_TRUE(admission.change(share, gbit, 2 * gbit)->accepted()) << "to the last bit";
   const auto refused = admission.change(share, 2 * gbit, 2 * gbit + 1'000'000);
   EXPECT_EQ(refused->text(),

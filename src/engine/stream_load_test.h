@@ -33,7 +33,7 @@ inline StreamAdmission admission(bool enforced = true, bool counts_bursts = fals
                          enforced);
 }
 
-// Sends the frames that arrive, in order, and tells of each that is late, by its place among them. How many have left.
+// Sends the frames that arrive, in order, and reports each that is late, by its place among them. How many have left.
 inline std::size_t send(const std::vector<Ns>& arrivals, const std::function<void(std::size_t)>& late) {
   LaneModel lane;
   lane.cycle = cycle;

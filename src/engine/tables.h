@@ -17,7 +17,8 @@
 
 namespace sluice::engine {
 
-// Told now and then what is being loaded ("routes"), and how many of how many (0: not known) are done. False: stop.
+// Called now and then with what is being loaded ("routes"), and how many of how many (0: not known) are done. False:
+// stop.
 using TableProgress = std::function<bool(std::string_view what, std::size_t done, std::size_t total)>;
 
 class Tables {
@@ -31,7 +32,7 @@ class Tables {
   };
   virtual Memory memory() const = 0;
 
-  // From now on told how far read(), prepare() and reload() are, by the thread that loads.
+  // From now on called with how far read(), prepare() and reload() are, by the thread that loads.
   virtual void watch_loading(TableProgress progress) = 0;
 
   // Reads and checks the whole of the files, and keeps it for prepare(), take_read() or another element's

@@ -25,8 +25,8 @@ class TimePoints {
 
   // The next one of any lane.
   std::uint64_t next() const { return next_; }
-  // Calls raise(lane, count) for each lane that has had time points up to `now` and was not told of them. After a stall
-  // they are in the future again, on the same grid.
+  // Calls raise(lane, count) for each lane that has had time points up to `now` and was not notified of them. After a
+  // stall they are in the future again, on the same grid.
   template <typename Raise>
   void pass(std::uint64_t now, const Raise& raise) {
     for (std::size_t l = 0; l < of_lane_.size(); ++l) {

@@ -37,7 +37,7 @@ TEST(TimePoints, StaggeredAreOfOneLaneAfterTheOther) {
   }
 }
 
-// Whoever comes late tells each lane of as many as it has missed, and the next are on the grid again.
+// Whoever comes late notifies each lane of as many as it has missed, and the next are on the grid again.
 TEST(TimePoints, AfterAStallAreOnTheSameGrid) {
   TimePoints points(begin, cycle, 2, true);
   EXPECT_EQ(passed(points, begin + 4 * cycle + 30), (Raised{{0, 4}, {1, 3}}));

@@ -66,7 +66,7 @@ class Ingress {
   ~Ingress() = default;
 };
 
-// A number that an element tells about itself, besides what the engine counts. The views are to literals.
+// A number that an element reports about itself, besides what the engine counts. The views are to literals.
 struct Metric {
   std::string_view name;  // snake_case, with the element's own in front: "inspect_alerts"
   std::string_view text;  // a phrase for people
@@ -141,7 +141,7 @@ inline constexpr std::size_t most_together = 8, most_of_one_lane = 4;
 class Grouping {
  public:
   static constexpr std::string_view trait_name = "grouping";
-  // launch() of several batches, in order, of which none is told to be done before all are: `most_of_one_lane` of one
+  // launch() of several batches, in order, of which none is reported done before all are: `most_of_one_lane` of one
   // lane at most.
   virtual Expected<void> launch_together(std::span<Batch* const> batches, device::GpuStream& stream) = 0;
 

@@ -187,7 +187,7 @@ class JitterGpu : public device::Gpu {
                                 [](void* memory, int) { std::free(memory); });
   }
   bool lost() const override { return lost_.load(); }
-  std::string why() const override { return "told to fail"; }
+  std::string why() const override { return "made to fail"; }
   void lose(const std::string&) override { lost_.store(true); }
   // One launch fails, and what was launched before goes on.
   void refuse() { refuses_.store(true); }

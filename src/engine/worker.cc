@@ -158,7 +158,7 @@ bool Worker::sleep_until(std::uint64_t point) {
 
 unsigned Worker::work_on_jobs() {
   if (parts_.jobs == nullptr) return 0;
-  // Behind submit(): what is sealed is there, if streams have room for it, or they are full.
+  // Behind submit(): what is sealed is there, if streams have capacity for it, or they are full.
   auto work = parts_.jobs->work(std::ranges::any_of(streams_, [](const Stream& stream) { return stream.count != 0; }));
   if (!work) lose_device(work.error().message);
   return work ? *work : 1;

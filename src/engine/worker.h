@@ -1,4 +1,4 @@
-// The thread that drives one GPU: at each time point P_k it tells the lanes, submits the batches that they seal, and
+// The thread that drives one GPU: at each time point P_k it notifies the lanes, submits the batches that they seal, and
 // hands back what the device has finished. Time points are absolute (time_points.h), so they do not drift.
 // A pass that can (traits.h, Together) has what is sealed when the worker looks launched together, of all lanes or of
 // one, while streams have few launches to do: what would wait for the device waits for company, so that
@@ -10,7 +10,7 @@
 // When polling is adaptive it sleeps between time points, and through them while no lane sends to the device.
 //
 // When the device fails, its pending batches are handed back as lost, later ones as failed (their lanes compute them),
-// device_up falls, and the worker goes on telling lanes of time points so that nothing waits.
+// device_up falls, and the worker goes on notifying lanes of time points so that nothing waits.
 #pragma once
 
 #include <array>

@@ -25,7 +25,7 @@ class Buffer {
       return true;
     }
     const bool fits = data_ != nullptr && front_ + size_ + bytes.size() <= capacity_;
-    if (!fits && !make_room(pool, size_ + bytes.size())) {
+    if (!fits && !ensure_capacity(pool, size_ + bytes.size())) {
       return false;
     }
     std::memcpy(data_ + front_ + size_, bytes.data(), bytes.size());
@@ -39,7 +39,7 @@ class Buffer {
     front_ = size_ = capacity_ = 0;
   }
   // Forgets the first `count` bytes, and gives the memory back when none are left. The others stay where they are until
-  // room is needed.
+  // capacity is needed.
   void drop_front(BlockPool& pool, std::size_t count) {
     if (count >= size_) {
       clear(pool);
@@ -60,7 +60,7 @@ class Buffer {
   }
 
  private:
-  bool make_room(BlockPool& pool, std::size_t wanted) {
+  bool ensure_capacity(BlockPool& pool, std::size_t wanted) {
     if (data_ != nullptr && wanted <= capacity_) {
       std::memmove(data_, data_ + front_, size_);
       front_ = 0;

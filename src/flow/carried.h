@@ -5,8 +5,8 @@
 //
 // Rules go by numbers that hold for one generation of them; those of others are forgotten. At most eight are open: of
 // more it is known only that there are (`lost`), and the whole window has to be searched for them. Those that have
-// begun have the room that is left: of more the keys are not known any more (`by_keys`), and the window's end has to be
-// searched for them. Of those that have held the last four are known.
+// begun have the capacity that is left: of more the keys are not known any more (`by_keys`), and the window's end has
+// to be searched for them. Of those that have held the last four are known.
 //
 // Besides, for how many bytes a stream has been ordinary: nothing that the rule engine takes note of was in its pieces.
 //

@@ -29,7 +29,7 @@ TEST(Carried, KeepsEightAndKnowsThatThereAreMore) {
   EXPECT_THAT(carried.open(), ElementsAre(9));
 }
 
-TEST(Carried, WhatHasBegunSharesTheRoomOfWhatIsOpen) {
+TEST(Carried, WhatHasBegunSharesTheCapacityOfWhatIsOpen) {
   Carried carried;
   carried.use(1);
   EXPECT_TRUE(carried.empty());
@@ -50,7 +50,7 @@ TEST(Carried, WhatHasBegunSharesTheRoomOfWhatIsOpen) {
   EXPECT_THAT(carried.begun(), UnorderedElementsAre(3, 4, 7, 8));
   carried.by_keys = true;
   carried.keep(Rules{10}, {}, false);
-  EXPECT_FALSE(carried.by_keys) << "one that had begun made room";
+  EXPECT_FALSE(carried.by_keys) << "one that had begun gave way";
   EXPECT_THAT(carried.open(), ElementsAre(1, 2, 5, 6, 10));
   EXPECT_EQ(carried.begun().size(), 3U);
   carried.keep(Rules{11, 12, 13}, {}, false);

@@ -183,7 +183,7 @@ void Conversations::feed(Flow& flow, Extra& extra, Direction direction, const Pa
   } else {
     taken = reassembler_.feed(extra.stream, direction, packet, *this);
   }
-  if (taken == Taken::conflict || taken == Taken::no_room) {
+  if (taken == Taken::conflict || taken == Taken::no_capacity) {
     sink_.refused(flow, direction, taken);
   }
   if (taken != Taken::all) {
@@ -209,7 +209,7 @@ Extra* Conversations::extra_for_stream(Flow& flow, Milliseconds now) {
       return nullptr;
     }
     if (free_extras_ == no_index && !make_extra()) {
-      make_room_for_stream(now);
+      ensure_capacity_for_stream(now);
     } else if (stream_pool_.in_use() > stream_pool_.capacity() / 4 * 3) {
       end_idle(now);
     }
@@ -219,7 +219,7 @@ Extra* Conversations::extra_for_stream(Flow& flow, Milliseconds now) {
 
 // Closed flows keep theirs for what still comes of them, and have no right to it when another needs one; nor do those
 // that one side alone has made, nor one that has been silent for long. One flow ends at most: it has what is wanted.
-void Conversations::make_room_for_stream(Milliseconds now) {
+void Conversations::ensure_capacity_for_stream(Milliseconds now) {
   for (const FlowState state : {FlowState::closed, FlowState::fresh}) {
     const List& list = in_class_[FlowTable::class_of(state)];
     if (list.head != no_index) {
@@ -402,8 +402,8 @@ void Conversations::parse(Direction direction, std::string_view bytes) {
   }
 }
 
-// There was no room for its parser, or not any more, before it was established: what came before `data`, as far as it
-// was kept.
+// There was no capacity for its parser, or not any more, before it was established: what came before `data`, as far as
+// it was kept.
 void Conversations::parse_what_was_said(Direction direction, const StreamData& data) {
   for (const Direction side : {Direction::to_server, Direction::to_client}) {
     const bool own = side == direction;

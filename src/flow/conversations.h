@@ -37,7 +37,7 @@ struct alignas(64) Extra {
   TcpStream stream;
   http::Connection* http = nullptr;
   http::StopReason http_stopped = http::StopReason::none;
-  bool http_waits = false;       // for the handshake: there was no room for its parser before
+  bool http_waits = false;       // for the handshake: there was no capacity for its parser before
   std::uint16_t bits_as_of = 0;  // Conversations::bits_of()
   std::uint32_t flow = no_index;
   std::uint32_t next = no_index;  // free list; or of the flow's class, with previous
@@ -70,9 +70,9 @@ class ConversationSink {
   virtual std::uint8_t waits(Flow& /*flow*/, Direction /*direction*/) { return 0; }
   virtual bool takes_waiting(Flow& /*flow*/, Direction /*direction*/, std::size_t /*bytes*/) { return true; }
   virtual void stream_gap(Flow& flow, Extra& extra, Direction direction, std::uint64_t bytes) = 0;
-  // Whether the parser of HTTP goes without the bytes that stream_data() has just told: for it they are a gap then, and
-  // where it cannot go on behind one, in what is no body, it stops for that (StopReason::gap).
-  // `released`: they have waited for what the packet brings; the first of a packet are its own.
+  // Whether the parser of HTTP goes without the bytes that stream_data() has just reported: for it they are a gap then,
+  // and where it cannot go on behind one, in what is no body, it stops for that (StopReason::gap). `released`: they
+  // have waited for what the packet brings; the first of a packet are its own.
   virtual bool http_goes_by(Flow& /*flow*/, bool /*released*/) { return false; }
   virtual void http(Flow& flow, Extra& extra, http::Event event, http::Transaction& transaction) = 0;
   // http::TransactionSink::decodes(), decoded().
@@ -148,7 +148,7 @@ class Conversations final : private FlowEnd, private StreamSink, private http::T
     }
     return extra.bits;
   }
-  // In all flows, as bits_of() tells them. Under 1 us, but for each 65,535th time, which goes through all extras.
+  // In all flows, as bits_of() reports them. Under 1 us, but for each 65,535th time, which goes through all extras.
   void clear_bits(const Extra::Bits& mask);
 
   FlowTable& table() { return table_; }
@@ -200,7 +200,7 @@ class Conversations final : private FlowEnd, private StreamSink, private http::T
   void free_extra(Flow& flow);
   Extra* extra_for_stream(Flow& flow, Milliseconds now);
   void drop_cleared(Extra& extra) const;
-  void make_room_for_stream(Milliseconds now);
+  void ensure_capacity_for_stream(Milliseconds now);
   void end_idle(Milliseconds now);
   bool make_extra();
   void link(Extra& extra, FlowState state);
@@ -212,7 +212,7 @@ class Conversations final : private FlowEnd, private StreamSink, private http::T
   BlockPool http_pool_;
   Reassembler reassembler_;
   http::Parser parser_;
-  std::vector<Extra> extras_;             // made as they are needed, for which there is room from the start
+  std::vector<Extra> extras_;             // made as they are needed, for which there is capacity from the start
   std::uint32_t free_extras_ = no_index;  // list
   // Of those in use, by FlowTable::class_of() of their flows: which came to it first, and last.
   struct List {

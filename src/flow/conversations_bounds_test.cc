@@ -209,7 +209,7 @@ TEST(Conversations, ATransferFoundInTheMiddleGoesOn) {
     for (const Direction sender : {up, down}) {
       ConversationSettings settings = small();
       settings.flows.midstream = midstream;
-      settings.streams.drop_conflicts = settings.streams.drop_without_room = true;
+      settings.streams.drop_conflicts = settings.streams.drop_without_capacity = true;
       settings.streams.depth = 0;
       test::Recorder recorder;
       Conversations conversations(settings, recorder);
@@ -259,7 +259,7 @@ TEST(Conversations, OfSeveralSynsTheLargestWindowScaleCounts) {
         Case{"an answer again with less", {7}, {1000}, {7, 1}}, Case{"an answer without", {7}, {1000}, {none}, true},
         Case{"none has one", {none}, {1000}, {7}, true}}) {
     ConversationSettings settings = small();
-    settings.streams.drop_conflicts = settings.streams.drop_without_room = true;
+    settings.streams.drop_conflicts = settings.streams.drop_without_capacity = true;
     test::Recorder recorder;
     Conversations conversations(settings, recorder);
     for (std::size_t i = 0; i < c.syns.size(); ++i) {
@@ -300,16 +300,16 @@ TEST(Conversations, DataOutsideTheConversationIsRefusedWhereStreamsAreGuarded) {
   };
   for (const Case& c : cases) {
     for (const bool conflicts : {true, false}) {
-      for (const bool room : {true, false}) {
+      for (const bool capacity : {true, false}) {
         ConversationSettings settings = small();
         settings.streams.drop_conflicts = conflicts;
-        settings.streams.drop_without_room = room;
+        settings.streams.drop_without_capacity = capacity;
         Refusals sink;
         Conversations conversations(settings, sink);
         converse(conversations, 1, "hello", "", 0, false);
         const test::Step& s = c.step;
         conversations.packet(tcp(1, 1000, s.direction, s.flags, s.sequence, s.acknowledgment, s.text), 0);
-        const bool refused = c.refused && (conflicts || room);
+        const bool refused = c.refused && (conflicts || capacity);
         EXPECT_EQ(sink.all, std::vector<Taken>(refused ? 1 : 0, Taken::outside)) << c.what;
         EXPECT_EQ(conversations.outside_refused(), refused ? 1U : 0U) << c.what;
       }
@@ -412,7 +412,7 @@ TEST(Conversations, ASynInAnEstablishedConversationBeginsAnotherWhenTheServerAns
   };
   for (const Case& c : cases) {
     ConversationSettings settings = small();
-    settings.streams.drop_conflicts = settings.streams.drop_without_room = true;
+    settings.streams.drop_conflicts = settings.streams.drop_without_capacity = true;
     test::Recorder recorder;
     Conversations conversations(settings, recorder);
     converse(conversations, 1, "hello", "", 0, false);
@@ -470,7 +470,7 @@ TEST(Conversations, AStreamBeginsBehindTheSynThatTheOtherSideAnswers) {
   for (const Case& c : cases) {
     for (const bool drop : {true, false}) {
       ConversationSettings settings = small();
-      settings.streams.drop_conflicts = settings.streams.drop_without_room = drop;
+      settings.streams.drop_conflicts = settings.streams.drop_without_capacity = drop;
       test::Recorder recorder;
       Conversations conversations(settings, recorder);
       const auto send = [&](const test::Step& s) {

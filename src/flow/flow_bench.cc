@@ -108,7 +108,7 @@ void reassemble_guarded(benchmark::State& state) {
   BlockPool pool(4U << 20);
   StreamSettings settings;
   settings.depth = 0;
-  settings.drop_conflicts = settings.drop_without_room = true;
+  settings.drop_conflicts = settings.drop_without_capacity = true;
   Reassembler reassembler(settings, pool);
   TcpStream stream;
   Nothing sink;
@@ -138,7 +138,7 @@ void reassemble_behind_depth(benchmark::State& state) {
   BlockPool pool(4U << 20);
   StreamSettings settings;
   settings.depth = 1460;
-  settings.drop_conflicts = settings.drop_without_room = state.range(0) != 0;
+  settings.drop_conflicts = settings.drop_without_capacity = state.range(0) != 0;
   Reassembler reassembler(settings, pool);
   TcpStream stream;
   Nothing sink;

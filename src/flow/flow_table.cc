@@ -172,7 +172,7 @@ Flow* FlowTable::make(const Packet& packet, std::uint32_t hash, Milliseconds now
     ++counters_.refused_full;
     return nullptr;
   }
-  if (!enter(hash, index) && (!make_room_in(hash, now) || !enter(hash, index))) {
+  if (!enter(hash, index) && (!ensure_capacity_in(hash, now) || !enter(hash, index))) {
     flows_[index].next = free_;
     free_ = index;
     ++counters_.refused_bucket;
@@ -226,7 +226,7 @@ bool FlowTable::enter(std::uint32_t hash, std::uint32_t index) {
 }
 
 // Both buckets are full: the oldest flow in them that may go, goes.
-bool FlowTable::make_room_in(std::uint32_t hash, Milliseconds now) {
+bool FlowTable::ensure_capacity_in(std::uint32_t hash, Milliseconds now) {
   Flow* oldest = nullptr;
   std::uint32_t oldest_age = 0;
   for (const std::uint32_t bucket : {first_bucket(hash), second_bucket(hash)}) {

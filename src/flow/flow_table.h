@@ -26,13 +26,13 @@
 // Established flows are thus lost only to silence. A flow becomes established by the other side's doing only: a SYN-ACK
 // that acknowledges the SYN and an ACK that acknowledges it in turn; without a handshake, packets from both sides. Who
 // can send in the name of both sides can play both: such flows, too, hold until they have been silent for evict_idle.
-// Every eviction and refusal is counted by kind (FlowCounters) and told to FlowEnd first.
+// Every eviction and refusal is counted by kind (FlowCounters) and reported to FlowEnd first.
 //
 // A conversation of TCP that was established and is silent for its timeout ends (FlowEnd), and may be remembered
 // (`remembered`) as long as its place is not needed: its flow is `silent` then, and what goes on in it is no_session to
-// track(), but told from what was never seen to begin, with the caller's mark (Flow::user). A SYN alone does not begin
-// another one in its place: the server has to answer it, as of an established conversation. With `midstream` what goes
-// on is taken up in the middle, with that mark.
+// track(), but distinguished from what was never seen to begin, with the caller's mark (Flow::user). A SYN alone does
+// not begin another one in its place: the server has to answer it, as of an established conversation. With `midstream`
+// what goes on is taken up in the middle, with that mark.
 //
 // Nor, then, is a conversation over for an RST, which its receiver may not have got or taken: when its time as a closed
 // one is up, or its record is needed, it is remembered likewise. A SYN in its place begins another one at once, but
@@ -82,7 +82,7 @@ struct FlowSettings {
 
 enum class FlowEndReason : std::uint8_t { expired, evicted_closed, evicted_new, evicted_idle, restarted, flushed };
 
-// Told before a flow is freed, so that its extra record can be freed and its end be reported.
+// Notified before a flow is freed, so that its extra record can be freed and its end be reported.
 class FlowEnd {
  public:
   virtual void flow_ended(Flow& flow, FlowEndReason reason) = 0;
@@ -233,7 +233,7 @@ class FlowTable {
   Flow* make(const Packet& packet, std::uint32_t hash, Milliseconds now, Direction& direction);
   Flow* find_or_restart(Flow& flow, const Packet& packet, Milliseconds now, Direction& direction);
   bool enter(std::uint32_t hash, std::uint32_t index);
-  bool make_room_in(std::uint32_t hash, Milliseconds now);
+  bool ensure_capacity_in(std::uint32_t hash, Milliseconds now);
   std::uint32_t take_place(Milliseconds now);
   bool evict_expired(Milliseconds now);
   bool evict_idle(Milliseconds now);

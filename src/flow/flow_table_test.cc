@@ -173,7 +173,7 @@ TEST(FlowTable, AStraySegmentBeforeTheSynChangesNothing) {
   }
 }
 
-// Which SYN of several reached the server, its answer tells.
+// Which SYN of several reached the server, its answer shows.
 TEST(FlowTable, ASecondSynChangesNothing) {
   for (const std::uint32_t taken : {100U, 9000U, 20'000U}) {
     FlowTable table(small());
@@ -188,7 +188,7 @@ TEST(FlowTable, ASecondSynChangesNothing) {
   }
 }
 
-// Which SYN-ACK of several reached the client, its ACK tells.
+// Which SYN-ACK of several reached the client, its ACK shows.
 TEST(FlowTable, ASecondSynAckChangesNothing) {
   for (const std::uint32_t taken : {500U, 9000U, 0xc0000000U}) {
     FlowTable table(small());

@@ -264,11 +264,11 @@ Fragments::Fit Fragments::overlap(const Datagram& datagram, const Arrived& arriv
   return exact || (arrived.family == 4 && same == arrived.data.size()) ? Fit::repeated : Fit::conflict;
 }
 
-// False: there is no room.
+// False: there is no capacity.
 bool Fragments::keep(Datagram& datagram, const Arrived& arrived) {
   if (datagram.pieces == settings_.pieces) return false;
   const std::size_t header = arrived.begin == 0 ? arrived.header.size() : 0;
-  Piece* const piece = room_for(datagram, sizeof(Piece) + header + arrived.data.size());
+  Piece* const piece = piece_for(datagram, sizeof(Piece) + header + arrived.data.size());
   if (piece == nullptr) return false;
   Piece** at = &datagram.first;
   while (*at != nullptr && (*at)->begin < arrived.begin) at = &(*at)->next;
@@ -285,7 +285,7 @@ bool Fragments::keep(Datagram& datagram, const Arrived& arrived) {
 }
 
 // What is remembered goes first, then what has waited longest.
-Fragments::Piece* Fragments::room_for(const Datagram& datagram, std::size_t bytes) {
+Fragments::Piece* Fragments::piece_for(const Datagram& datagram, std::size_t bytes) {
   for (;;) {
     if (std::uint8_t* const block = pool_.take(bytes)) return reinterpret_cast<Piece*>(block);
     if (lists_[complete].head != no_index) {

@@ -130,7 +130,7 @@ class Fragments {
   Datagram* find(const Key& key);
   Datagram* make(const Key& key);
   bool keep(Datagram& datagram, const Arrived& arrived);
-  Piece* room_for(const Datagram& datagram, std::size_t bytes);
+  Piece* piece_for(const Datagram& datagram, std::size_t bytes);
   bool put_together(const Datagram& datagram);
   Taken refuse();
   void give_up(Datagram& datagram);
@@ -148,7 +148,7 @@ class Fragments {
 
   FragmentSettings settings_;
   BlockPool pool_;
-  std::vector<Datagram> datagrams_;  // made as they are needed, for which there is room from the start
+  std::vector<Datagram> datagrams_;  // made as they are needed, for which there is capacity from the start
   std::vector<std::uint32_t> buckets_;
   std::array<List, states> lists_;
   std::uint32_t free_ = no_index;

@@ -49,7 +49,7 @@ Taken Reassembler::admit_old(StreamSide& side, std::uint32_t sequence, std::stri
     return Taken::all;
   }
   ++counters_.not_compared;
-  return settings_.drop_without_room ? Taken::no_room : Taken::all;
+  return settings_.drop_without_capacity ? Taken::no_capacity : Taken::all;
 }
 
 // What waits already. `fresh`: the bytes that do not.
@@ -76,14 +76,14 @@ Taken Reassembler::admit_held(StreamSide& side, std::uint32_t sequence, std::str
   return Taken::all;
 }
 
-// Whether there is room for what is new of a segment.
+// Whether there is capacity for what is new of a segment.
 Taken Reassembler::admit_new(StreamSide& side, std::uint32_t sequence, std::size_t length, std::size_t fresh) {
-  if (!settings_.drop_without_room || fresh == 0) {
+  if (!settings_.drop_without_capacity || fresh == 0) {
     return Taken::all;
   }
   if (sequence == side.next) {
-    const bool kept = !settings_.drop_conflicts || make_room(side, length) || unacknowledged(side) == 0;
-    return kept ? Taken::all : Taken::no_room;
+    const bool kept = !settings_.drop_conflicts || ensure_capacity(side, length) || unacknowledged(side) == 0;
+    return kept ? Taken::all : Taken::no_capacity;
   }
   const std::uint32_t ahead = sequence - side.next;
   if (settings_.depth != 0 && side.offset + ahead >= settings_.depth) {
@@ -91,12 +91,12 @@ Taken Reassembler::admit_new(StreamSide& side, std::uint32_t sequence, std::size
   }
   if (ahead > settings_.ahead) {
     ++counters_.too_far;
-    return Taken::no_room;
+    return Taken::no_capacity;
   }
-  const bool room = side.held_bytes + fresh <= settings_.held_bytes && side.held_count < settings_.held_segments &&
+  const bool fits = side.held_bytes + fresh <= settings_.held_bytes && side.held_count < settings_.held_segments &&
                     waiting_ + BlockPool::block_size(fresh) <= pool_.capacity() / 2;
-  counters_.not_held += room ? 0 : 1;
-  return room ? Taken::all : Taken::no_room;
+  counters_.not_held += fits ? 0 : 1;
+  return fits ? Taken::all : Taken::no_capacity;
 }
 
 }  // namespace sluice::flow

@@ -152,7 +152,7 @@ TEST(TcpAdmit, ALongTransferGoesOnBehindTheDepth) {
   EXPECT_EQ(rig.reassembler.counters().refused, 0U);
 }
 
-TEST(TcpAdmit, WithoutRoomToWaitASegmentIsRefusedAndNoGapIsMade) {
+TEST(TcpAdmit, WithoutCapacityToWaitASegmentIsRefusedAndNoGapIsMade) {
   StreamSettings by_count = guarded(), by_bytes = guarded();
   by_count.held_segments = 3;
   by_bytes.held_bytes = 6;
@@ -161,7 +161,7 @@ TEST(TcpAdmit, WithoutRoomToWaitASegmentIsRefusedAndNoGapIsMade) {
     for (const std::uint32_t at : {10U, 20U, 30U}) {
       EXPECT_EQ(rig.put(at, "ab"), Taken::all);
     }
-    EXPECT_EQ(rig.put(40, "ab"), Taken::no_room);
+    EXPECT_EQ(rig.put(40, "ab"), Taken::no_capacity);
     EXPECT_EQ(rig.put(20, "ab"), Taken::all) << "what waits already";
     EXPECT_EQ(rig.put(20, "XX"), Taken::conflict);
     EXPECT_EQ(rig.put(0, "0123456789"), Taken::all) << "in order";
@@ -180,18 +180,18 @@ TEST(TcpAdmit, TooFarAheadIsRefusedUnlessItIsBehindTheDepth) {
     bool drop;
     Taken taken;
   };
-  for (const Case& c : {Case{0, true, Taken::no_room}, Case{5000, true, Taken::no_room}, Case{1500, true, Taken::part},
-                        Case{0, false, Taken::part}}) {
+  for (const Case& c : {Case{0, true, Taken::no_capacity}, Case{5000, true, Taken::no_capacity},
+                        Case{1500, true, Taken::part}, Case{0, false, Taken::part}}) {
     StreamSettings settings = guarded();
-    settings.drop_without_room = c.drop;
+    settings.drop_without_capacity = c.drop;
     settings.depth = c.depth;
     settings.ahead = 1000;
     Rig rig(settings);
     EXPECT_EQ(rig.put(1000, "?"), Taken::all) << c.depth;
     EXPECT_EQ(rig.put(1500, "TACK"), c.taken) << c.depth;
-    EXPECT_EQ(rig.reassembler.counters().too_far, c.taken == Taken::no_room || !c.drop ? 1U : 0U) << c.depth;
+    EXPECT_EQ(rig.reassembler.counters().too_far, c.taken == Taken::no_capacity || !c.drop ? 1U : 0U) << c.depth;
     EXPECT_EQ(rig.stream.sides[0].held_count, 1U) << "what will not be delivered does not wait";
-    if (c.taken != Taken::no_room) continue;
+    if (c.taken != Taken::no_capacity) continue;
     const std::string filler(1000, 'a');
     EXPECT_EQ(rig.put(0, filler), Taken::all);
     EXPECT_EQ(rig.put(1500, "TACK"), Taken::all) << "sent again";
@@ -245,7 +245,7 @@ TEST(TcpAdmit, WhatCannotBeKeptIsRefusedUntilWhatIsIsAcknowledged) {
   while (std::uint8_t* const block = rig.pool.take(256)) {
     blocks.push_back(block);
   }
-  EXPECT_EQ(rig.put(1000, std::string(1000, 'b')), Taken::no_room);
+  EXPECT_EQ(rig.put(1000, std::string(1000, 'b')), Taken::no_capacity);
   EXPECT_EQ(rig.put(0, std::string(1000, 'X')), Taken::conflict);
   rig.ack(1000);
   EXPECT_EQ(rig.put(1000, std::string(1000, 'b')), Taken::all);
@@ -260,7 +260,7 @@ TEST(TcpAdmit, WhatCannotBeKeptIsRefusedUntilWhatIsIsAcknowledged) {
 TEST(TcpAdmit, OfASegmentThatIsRefusedForWantOfMemoryNothingWaits) {
   for (const bool drop : {true, false}) {
     StreamSettings settings = guarded();
-    settings.drop_without_room = drop;
+    settings.drop_without_capacity = drop;
     Rig rig(settings);
     rig.put(100, "x");
     std::vector<std::uint8_t*> blocks;
@@ -270,7 +270,7 @@ TEST(TcpAdmit, OfASegmentThatIsRefusedForWantOfMemoryNothingWaits) {
     rig.pool.give(blocks.back());
     blocks.pop_back();
     const std::string segment = std::string(50, 'y') + "x" + std::string(99, 'y');
-    EXPECT_EQ(rig.put(50, segment), drop ? Taken::no_room : Taken::part);
+    EXPECT_EQ(rig.put(50, segment), drop ? Taken::no_capacity : Taken::part);
     EXPECT_EQ(rig.stream.sides[0].held_bytes, drop ? 1U : 0U) << "without that policy delivery goes on behind a gap";
     EXPECT_EQ(rig.got(), drop ? "" : segment.substr(0, 51));
     for (std::uint8_t* const block : blocks) {
@@ -292,7 +292,7 @@ TEST(TcpAdmit, WhoHasMuchUnderWayLeavesAnEighthOfThePool) {
   for (std::uint32_t at = 0; at < 4000; at += 1000) {
     EXPECT_EQ(rig.put(at, text), Taken::all) << at;
   }
-  EXPECT_EQ(rig.put(4000, text), Taken::no_room) << "more than 4 KiB";
+  EXPECT_EQ(rig.put(4000, text), Taken::no_capacity) << "more than 4 KiB";
   rig.ack(4000);
   EXPECT_EQ(rig.put(4000, text), Taken::all);
   for (std::uint8_t* const block : blocks) {
@@ -307,7 +307,7 @@ TEST(TcpAdmit, WhoHasMuchUnderWayLeavesAnEighthOfThePool) {
 TEST(TcpAdmit, WhatWasNotKeptCannotBeCompared) {
   for (const bool drop : {true, false}) {
     StreamSettings settings = guarded();
-    settings.drop_without_room = drop;
+    settings.drop_without_capacity = drop;
     Rig rig(settings, 1001, 1);
     std::vector<std::uint8_t*> blocks;
     while (std::uint8_t* const block = rig.pool.take(256)) {
@@ -315,7 +315,7 @@ TEST(TcpAdmit, WhatWasNotKeptCannotBeCompared) {
     }
     EXPECT_EQ(rig.put(0, "abcd"), Taken::all);
     EXPECT_EQ(rig.put(4, "efgh"), Taken::all);
-    EXPECT_EQ(rig.put(0, "abcd"), drop ? Taken::no_room : Taken::part);
+    EXPECT_EQ(rig.put(0, "abcd"), drop ? Taken::no_capacity : Taken::part);
     EXPECT_EQ(rig.reassembler.counters().not_compared, 1U);
     rig.ack(8);
     EXPECT_EQ(rig.put(0, "abcd"), Taken::all) << "acknowledged";
@@ -350,7 +350,7 @@ TEST(TcpAdmit, ALossyLinkGoesOnAndNothingIsAConflict) {
       }
       const Taken taken = rig.put(at, std::string_view(wanted).substr(at, length));
       ASSERT_NE(taken, Taken::conflict) << round;
-      if (taken == Taken::no_room || random() % 10 == 0) {
+      if (taken == Taken::no_capacity || random() % 10 == 0) {
         continue;  // lost behind
       }
       std::fill_n(there.begin() + at, length, true);

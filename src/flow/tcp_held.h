@@ -23,19 +23,19 @@ struct Held {
   std::string_view view() const { return {bytes, length}; }
 };
 
-// What waits in a direction, by sequence, without overlaps: a block of the pool that begins with this, and has room for
-// so many segments behind it. Cost: a binary search, and what lies on one side of a place is moved, 16 bytes each; at
-// the end, where most come, nothing.
+// What waits in a direction, by sequence, without overlaps: a block of the pool that begins with this, and has capacity
+// for so many segments behind it. Cost: a binary search, and what lies on one side of a place is moved, 16 bytes each;
+// at the end, where most come, nothing.
 struct HeldList {
   explicit HeldList(std::size_t block_size)
-      : room(static_cast<std::uint32_t>((block_size - sizeof(HeldList)) / sizeof(Held))) {}
+      : capacity(static_cast<std::uint32_t>((block_size - sizeof(HeldList)) / sizeof(Held))) {}
   static std::size_t size_for(std::uint32_t segments) { return sizeof(HeldList) + segments * sizeof(Held); }
 
   Held& operator[](std::size_t at) { return entries()[at]; }
   const Held& operator[](std::size_t at) const { return entries()[at]; }
   const Held& first() const { return (*this)[0]; }
   const Held& last() const { return (*this)[count - 1]; }
-  bool is_full() const { return count == room; }
+  bool is_full() const { return count == capacity; }
 
   // The first one that ends behind the sequence; `count`: none does.
   std::size_t find(std::uint32_t sequence) const {
@@ -51,9 +51,9 @@ struct HeldList {
     }
     return from;
   }
-  // There is room.
+  // There is capacity.
   void insert(std::size_t at, const Held& held) {
-    if (begin != 0 && (at <= count / 2 || begin + count == room)) {
+    if (begin != 0 && (at <= count / 2 || begin + count == capacity)) {
       --begin;
       std::memmove(entries(), entries() + 1, at * sizeof(Held));
     } else {
@@ -73,7 +73,7 @@ struct HeldList {
 
   HeldList* next = nullptr;  // of those that are thrown away
   std::uint32_t begin = 0, count = 0;
-  const std::uint32_t room;
+  const std::uint32_t capacity;
 
  private:
   Held* entries() { return reinterpret_cast<Held*>(this + 1) + begin; }

@@ -16,13 +16,13 @@ namespace {
 constexpr std::size_t given_back = 4;  // blocks with each packet: more than one brings
 
 bool refused(Taken taken) {
-  return taken == Taken::conflict || taken == Taken::no_room;
+  return taken == Taken::conflict || taken == Taken::no_capacity;
 }
 
 }  // namespace
 
 Reassembler::Reassembler(const StreamSettings& settings, BlockPool& pool)
-    : settings_(settings), pool_(pool), guarded_(settings.drop_conflicts || settings.drop_without_room) {
+    : settings_(settings), pool_(pool), guarded_(settings.drop_conflicts || settings.drop_without_capacity) {
   settings_.window = std::min(settings_.window, 65536U);
   settings_.piece = std::max(settings_.piece, 1U);
   scratch_.resize(std::size_t{settings_.window} + settings_.piece);
@@ -143,7 +143,7 @@ const std::uint8_t* Reassembler::place_of(const TcpStream& stream, Direction dir
   const StreamSide& side = stream.sides[static_cast<unsigned>(direction)];
   const std::size_t used = std::size_t{side.history_begin} + side.history_size;
   const bool goes_on = side.open && !side.closed && !side.depth_reached;
-  return goes_on && used + bytes <= side.history_room ? side.history + used : nullptr;
+  return goes_on && used + bytes <= side.history_capacity ? side.history + used : nullptr;
 }
 
 Taken Reassembler::feed_side(StreamSide& side, Direction direction, const Packet& packet, StreamSink& sink) {
@@ -191,7 +191,7 @@ void Reassembler::take_fin(StreamSide& side, std::uint32_t place) {
 // middle that is what was under way. Only who forwards sees data before it is acknowledged, whatever else is out of
 // order.
 bool Reassembler::lies_behind_acknowledged_hole(const StreamSide& side, std::uint32_t sequence) const {
-  return settings_.drop_without_room && sequence_after(side.acked, side.next) && sequence != side.next &&
+  return settings_.drop_without_capacity && sequence_after(side.acked, side.next) && sequence != side.next &&
          sequence - side.next <= side.acked - side.next && !side.closed && !side.depth_reached &&
          (side.held == nullptr || !sequence_before(side.held->first().sequence, sequence));
 }
@@ -199,7 +199,7 @@ bool Reassembler::lies_behind_acknowledged_hole(const StreamSide& side, std::uin
 // In order, with nothing to compare it with, and its bytes can be kept: as most segments.
 bool Reassembler::is_plain(const StreamSide& side, std::uint32_t sequence, std::size_t length) const {
   return sequence == side.next && side.held == nullptr && !side.fin_seen &&
-         std::size_t{side.history_begin} + side.history_size + length <= side.history_room;
+         std::size_t{side.history_begin} + side.history_size + length <= side.history_capacity;
 }
 
 // One segment: what is new of it is delivered or held.
@@ -232,12 +232,12 @@ Taken Reassembler::take(StreamSide& side, Direction direction, std::uint32_t seq
       return held == Taken::all && !all ? Taken::part : held;
     }
     // What waits was there first: the bytes before it are taken now, then it, then what lies behind it.
-    const std::size_t room = side.held == nullptr
+    const std::size_t part = side.held == nullptr
                                  ? bytes.size()
                                  : std::min<std::size_t>(side.held->first().sequence - sequence, bytes.size());
-    all &= deliver(side, direction, bytes.substr(0, room), sink);
-    sequence += static_cast<std::uint32_t>(room);
-    bytes.remove_prefix(room);
+    all &= deliver(side, direction, bytes.substr(0, part), sink);
+    sequence += static_cast<std::uint32_t>(part);
+    bytes.remove_prefix(part);
     drain(side, direction, sink);
   }
   counters_.retransmitted += anything_new ? 0 : 1;
@@ -341,8 +341,8 @@ std::string_view Reassembler::remember(StreamSide& side, std::string_view bytes)
   if (settings_.window == 0 && !settings_.drop_conflicts) {
     return bytes;
   }
-  if (std::size_t{side.history_begin} + side.history_size + bytes.size() > side.history_room &&
-      !make_room(side, bytes.size())) {
+  if (std::size_t{side.history_begin} + side.history_size + bytes.size() > side.history_capacity &&
+      !ensure_capacity(side, bytes.size())) {
     return remember_apart(side, bytes);
   }
   std::uint8_t* const end = side.history + side.history_begin + side.history_size;
@@ -363,36 +363,37 @@ std::string_view Reassembler::remember_apart(StreamSide& side, std::string_view 
   std::memcpy(scratch_.data() + before, bytes.data(), bytes.size());
   const std::string_view window(scratch_.data(), before + bytes.size());
   side.history_begin = 0;
-  side.history_size = static_cast<std::uint32_t>(std::min<std::size_t>(window.size(), side.history_room));
+  side.history_size = static_cast<std::uint32_t>(std::min<std::size_t>(window.size(), side.history_capacity));
   std::memcpy(side.history, window.data() + window.size() - side.history_size, side.history_size);
   return window;
 }
 
-// Room for so many bytes behind those that have to be kept. Small blocks are used up before there is a larger one; of a
-// larger one a quarter stays free, so that what is kept is not moved with each segment.
-bool Reassembler::make_room(StreamSide& side, std::size_t fresh) {
+// Capacity for so many bytes behind those that have to be kept. Small blocks are used up before there is a larger one;
+// of a larger one a quarter stays free, so that what is kept is not moved with each segment.
+bool Reassembler::ensure_capacity(StreamSide& side, std::size_t fresh) {
   const std::uint32_t usual = std::max(2 * settings_.window, 512U);
   const std::size_t keep =
       std::max(settings_.drop_conflicts ? unacknowledged(side) : 0, std::min(side.history_size, settings_.window));
-  const std::size_t need = keep + fresh, room = side.history_room;
+  const std::size_t need = keep + fresh, capacity = side.history_capacity;
   if (!settings_.drop_conflicts) {  // the window and no more
-    return (room != 0 || move_to(side, settings_.window, 0)) && need <= side.history_room &&
-           move_to(side, side.history_room, keep);
+    return (capacity != 0 || move_to(side, settings_.window, 0)) && need <= side.history_capacity &&
+           move_to(side, side.history_capacity, keep);
   }
-  if (need <= (room <= usual ? room : room - room / 4)) {
-    return move_to(side, room, keep);
+  if (need <= (capacity <= usual ? capacity : capacity - capacity / 4)) {
+    return move_to(side, capacity, keep);
   }
-  const std::size_t larger = room == 0       ? BlockPool::block_size(need)
+  const std::size_t larger = capacity == 0   ? BlockPool::block_size(need)
                              : need <= usual ? usual
                                              : std::min(std::bit_ceil(need + need / 3), BlockPool::largest);
   const bool allowed = larger <= usual || pool_.in_use() + larger <= pool_.capacity() / 8 * 7;
-  return (need <= larger && allowed && move_to(side, larger, keep)) || (need <= room && move_to(side, room, keep));
+  return (need <= larger && allowed && move_to(side, larger, keep)) ||
+         (need <= capacity && move_to(side, capacity, keep));
 }
 
 // What is kept to the beginning of the block, or of another one of that size. False: there is none.
 bool Reassembler::move_to(StreamSide& side, std::size_t size, std::size_t keep) {
   std::uint8_t* to = side.history;
-  if (size != side.history_room && (to = block_of(size)) == nullptr) {
+  if (size != side.history_capacity && (to = block_of(size)) == nullptr) {
     return false;
   }
   if (keep != 0) {
@@ -402,7 +403,7 @@ bool Reassembler::move_to(StreamSide& side, std::size_t size, std::size_t keep) 
     pool_.give(side.history);
   }
   side.history = to;
-  side.history_room = static_cast<std::uint32_t>(size);
+  side.history_capacity = static_cast<std::uint32_t>(size);
   side.history_begin = 0;
   side.history_size = static_cast<std::uint32_t>(keep);
   return true;
@@ -433,8 +434,8 @@ void Reassembler::settle(StreamSide& side) {
   if (side.closed || side.depth_reached) {
     pool_.give(side.history);
     side.history = nullptr;
-    side.history_room = side.history_begin = side.history_size = 0;
-  } else if (side.history_room > std::max(2 * settings_.window, 512U)) {
+    side.history_capacity = side.history_begin = side.history_size = 0;
+  } else if (side.history_capacity > std::max(2 * settings_.window, 512U)) {
     move_to(side, std::max(2 * settings_.window, 512U), std::min(side.history_size, settings_.window));
   }
 }

@@ -18,17 +18,17 @@
 //   of
 //     these places, or data behind the direction's FIN, is refused (Taken::conflict). What is acknowledged no receiver
 //     takes again: other bytes there, a keep-alive's for instance, are harmless.
-//   - `drop_without_room`: a segment that would have to wait and for which there is no room (`held_bytes`,
+//   - `drop_without_capacity`: a segment that would have to wait and for which there is no capacity (`held_bytes`,
 //     `held_segments`, half of the pool), that lies more than `ahead` beyond what is next, but not behind `depth`, or
-//     whose bytes could not be kept beside others that are not acknowledged yet, is refused (Taken::no_room): TCP sends
-//     it again, when the hole is filled or the others are acknowledged. What is next is always taken when nothing
+//     whose bytes could not be kept beside others that are not acknowledged yet, is refused (Taken::no_capacity): TCP
+//     sends it again, when the hole is filled or the others are acknowledged. What is next is always taken when nothing
 //     before it is unacknowledged. Bytes that were not kept for want of memory cannot be compared with what comes again
 //     in their place: that is refused, too (`not_compared`).
 // Of a refused segment nothing is taken, nor its FIN; its acknowledgment counts.
 //
 // Bytes are missing for good, a gap, when
 //   - the receiver has acknowledged them and what waits behind them: it has them, they did not pass here; with
-//     `drop_without_room` also when a segment comes up to whose beginning all is acknowledged. Of a direction that
+//     `drop_without_capacity` also when a segment comes up to whose beginning all is acknowledged. Of a direction that
 //     began with a SYN an acknowledgment counts as far as something has come: a forged one that lies ahead makes no
 //     gap;
 //   - more waits than `held_bytes` or `held_segments` of a direction, or the pool has no block;
@@ -47,15 +47,15 @@
 // direction: after the last byte before its FIN, or from finish(). A FIN counts once everything before it is there, and
 // only if nothing is there that lies behind it: one that comes too early hides nothing.
 //
-// What has to wait is told (waits()) as its packet comes, and what the sink says of it, a mark, comes back with the
+// What has to wait is reported (waits()) as its packet comes, and what the sink says of it, a mark, comes back with the
 // bytes. One packet may release all that waits. The sink is asked before each delivery of it (takes_waiting()). Where
 // it has no time for more, what still waits in the direction is a gap (`thrown_away`). may_release() says ahead how
 // much that may be. The memory of what is thrown away is given back with the packets that follow, some blocks with
 // each, so that it is at no packet's cost.
 //
 // feed() says whether all bytes of the packet are or will be seen by the sink. Not so are bytes behind `depth`, behind
-// a FIN, too far ahead, or without room to wait. Nor are those that lie before what was delivered and differ from it,
-// or cannot be compared any more: they may be a retransmission from beyond the history that is not acknowledged, or
+// a FIN, too far ahead, or without capacity to wait. Nor are those that lie before what was delivered and differ from
+// it, or cannot be compared any more: they may be a retransmission from beyond the history that is not acknowledged, or
 // fill a gap too late. The caller then looks at the packet by itself.
 //
 // Thread-safety: none, one lane; nothing is allocated after construction, but from the pool. Cost: a copy of the
@@ -85,17 +85,17 @@ struct StreamSettings {
   std::uint32_t ahead = 1U << 20;
   bool midstream = false;
   bool drop_conflicts = false;  // for who forwards: see above
-  bool drop_without_room = false;
+  bool drop_without_capacity = false;
 };
 
 // What became of a packet's bytes. Reassembler says the first four.
 enum class Taken : std::uint8_t {
-  all,       // the sink sees all of them, or has
-  part,      // there are some that it does not see
-  conflict,  // refused: nothing is taken, and it must not reach the receiver
-  no_room,   // likewise
-  outside,   // likewise: the conversation does not allow it (TcpCheck::bad)
-  silent,    // likewise: the conversation was silent for its timeout, and is inspected no more
+  all,          // the sink sees all of them, or has
+  part,         // there are some that it does not see
+  conflict,     // refused: nothing is taken, and it must not reach the receiver
+  no_capacity,  // likewise
+  outside,      // likewise: the conversation does not allow it (TcpCheck::bad)
+  silent,       // likewise: the conversation was silent for its timeout, and is inspected no more
 };
 
 struct StreamData {
@@ -131,17 +131,17 @@ struct StreamCounters {
   std::uint64_t gaps = 0;
   std::uint64_t gap_bytes = 0;
   std::uint64_t gaps_for_space = 0;  // of `gaps`: held_bytes or held_segments was reached, or the pool was empty
-  std::uint64_t not_held = 0;        // segments lost, for the pool had no block even then; or refused for want of room
-  std::uint64_t thrown_away = 0;     // segments that waited, and that the sink did not take: part of a gap
-  std::uint64_t too_far = 0;         // segments
-  std::uint64_t behind_fin = 0;      // segments with data behind a FIN
-  std::uint64_t not_taken = 0;       // packets of which feed() did not take all
-  std::uint64_t refused = 0;         // of these, refused: Taken::conflict and no_room
-  std::uint64_t not_compared = 0;    // `drop_conflicts`: segments sent again whose first bytes were not kept
-  std::uint64_t depth_reached = 0;   // directions
-  std::uint64_t history_lost = 0;    // deliveries whose bytes were not kept for the next window
-  std::uint64_t unopened = 0;        // segments of a direction that has not begun and may not
-  std::uint64_t restarted = 0;       // directions that began anew behind another SYN
+  std::uint64_t not_held = 0;     // segments lost, for the pool had no block even then; or refused for want of capacity
+  std::uint64_t thrown_away = 0;  // segments that waited, and that the sink did not take: part of a gap
+  std::uint64_t too_far = 0;      // segments
+  std::uint64_t behind_fin = 0;   // segments with data behind a FIN
+  std::uint64_t not_taken = 0;    // packets of which feed() did not take all
+  std::uint64_t refused = 0;      // of these, refused: Taken::conflict and no_capacity
+  std::uint64_t not_compared = 0;   // `drop_conflicts`: segments sent again whose first bytes were not kept
+  std::uint64_t depth_reached = 0;  // directions
+  std::uint64_t history_lost = 0;   // deliveries whose bytes were not kept for the next window
+  std::uint64_t unopened = 0;       // segments of a direction that has not begun and may not
+  std::uint64_t restarted = 0;      // directions that began anew behind another SYN
 };
 
 // Of one direction.
@@ -150,9 +150,9 @@ struct StreamSide {
   std::uint32_t fin = 0;    // sequence of the FIN, if fin_seen
   std::uint32_t acked = 0;  // by the receiver; at the least where the direction begins
   std::uint64_t offset = 0;
-  struct HeldList* held = nullptr;  // null: nothing waits
-  std::uint8_t* history = nullptr;  // a block; what is kept lies behind history_begin, and ends before `next`
-  std::uint32_t history_room = 0;   // the block's size
+  struct HeldList* held = nullptr;     // null: nothing waits
+  std::uint8_t* history = nullptr;     // a block; what is kept lies behind history_begin, and ends before `next`
+  std::uint32_t history_capacity = 0;  // the block's size
   std::uint32_t history_begin = 0;
   std::uint32_t history_size = 0;
   std::uint32_t held_bytes = 0;
@@ -203,8 +203,8 @@ class Reassembler {
     const StreamSide& side = stream.sides[static_cast<unsigned>(direction)];
     return !side.closed && !side.depth_reached && (settings_.depth == 0 || side.offset < settings_.depth);
   }
-  // What feed() would release of what waits, at most; of a packet without RST, and with `drop_without_room`: else one
-  // that has to wait and has no room releases what waits before it, too.
+  // What feed() would release of what waits, at most; of a packet without RST, and with `drop_without_capacity`: else
+  // one that has to wait and has no capacity releases what waits before it, too.
   static Waiting may_release(const TcpStream& stream, Direction direction, const Packet& packet);
   // Delivers what waits, with gaps, and closes both directions that have begun.
   void finish(TcpStream& stream, StreamSink& sink);
@@ -232,13 +232,13 @@ class Reassembler {
   Taken hold(StreamSide& side, Direction direction, std::uint32_t sequence, std::string_view bytes, StreamSink& sink);
   bool keep(StreamSide& side, std::uint32_t sequence, std::string_view bytes, std::uint8_t mark, bool& same);
   bool insert(StreamSide& side, std::size_t at, std::uint32_t sequence, std::string_view bytes, std::uint8_t mark);
-  bool make_room_to_wait(StreamSide& side);
+  bool ensure_capacity_to_wait(StreamSide& side);
   void remove_held(StreamSide& side, std::size_t at);
   bool deliver(StreamSide& side, Direction direction, std::string_view bytes, StreamSink& sink);
   void deliver_piece(StreamSide& side, Direction direction, std::string_view bytes, StreamSink& sink);
   std::string_view remember(StreamSide& side, std::string_view bytes);
   std::string_view remember_apart(StreamSide& side, std::string_view bytes);
-  bool make_room(StreamSide& side, std::size_t fresh);
+  bool ensure_capacity(StreamSide& side, std::size_t fresh);
   bool move_to(StreamSide& side, std::size_t size, std::size_t keep);
   static std::uint32_t end_of_all(const StreamSide& side);
   void take_acknowledgment(StreamSide& side, std::uint32_t acknowledgment);
@@ -262,7 +262,7 @@ class Reassembler {
   std::size_t waiting_ = 0;  // of the pool, for segments that wait, or did and are not given back
   HeldList* thrown_away_ = nullptr;
   std::uint8_t mark_ = 0;      // of what is delivered
-  std::vector<char> scratch_;  // history and fresh bytes side by side, where the block has no room for both
+  std::vector<char> scratch_;  // history and fresh bytes side by side, where the block has no capacity for both
   StreamCounters counters_;
 };
 

@@ -347,7 +347,7 @@ TEST(TcpStream, WhatItDoesNotTakeItSays) {
   TcpStream stream;
   Bytes sink;
   reassembler.begin(stream, up, 1);
-  EXPECT_EQ(reassembler.feed(stream, up, tcp(1, 1, up, tcp_ack, 5, 1, "no room"), sink), Taken::part);
+  EXPECT_EQ(reassembler.feed(stream, up, tcp(1, 1, up, tcp_ack, 5, 1, "no more"), sink), Taken::part);
 }
 
 // Any segmentation and reordering, with repetitions and overlaps, gives the same bytes.

@@ -84,7 +84,7 @@ struct Rig {
 
 inline StreamSettings guarded() {
   StreamSettings settings;
-  settings.drop_conflicts = settings.drop_without_room = true;
+  settings.drop_conflicts = settings.drop_without_capacity = true;
   return settings;
 }
 

@@ -11,17 +11,17 @@ namespace sluice::flow {
 namespace {
 
 constexpr std::uint32_t most_in_block = BlockPool::largest;
-constexpr std::size_t given_back_for_room = 32;  // where there is no other
+constexpr std::size_t given_back_for_capacity = 32;  // where there is no other
 
 }  // namespace
 
-// With room for more, twice as many as there are.
-bool Reassembler::make_room_to_wait(StreamSide& side) {
+// With capacity for more, twice as many as there are.
+bool Reassembler::ensure_capacity_to_wait(StreamSide& side) {
   HeldList* const old = side.held;
   if (old != nullptr && !old->is_full()) {
     return true;
   }
-  const std::size_t size = BlockPool::block_size(old == nullptr ? 1 : HeldList::size_for(old->room + 1));
+  const std::size_t size = BlockPool::block_size(old == nullptr ? 1 : HeldList::size_for(old->capacity + 1));
   std::uint8_t* const block = block_of(size);
   if (block == nullptr) {
     return false;
@@ -39,7 +39,7 @@ bool Reassembler::make_room_to_wait(StreamSide& side) {
 bool Reassembler::insert(StreamSide& side, std::size_t at, std::uint32_t sequence, std::string_view bytes,
                          std::uint8_t mark) {
   std::uint8_t* const block = block_of(bytes.size());
-  if (block == nullptr || !make_room_to_wait(side)) {
+  if (block == nullptr || !ensure_capacity_to_wait(side)) {
     pool_.give(block);
     return false;
   }
@@ -64,37 +64,37 @@ void Reassembler::remove_held(StreamSide& side, std::size_t at) {
   }
 }
 
-// What is new of a segment; `same`: what is not, is as it waits. False: there is no room for all of it; where such a
-// segment is refused nothing of it is kept.
+// What is new of a segment; `same`: what is not, is as it waits. False: there is no capacity for all of it; where such
+// a segment is refused nothing of it is kept.
 bool Reassembler::keep(StreamSide& side, std::uint32_t sequence, std::string_view bytes, std::uint8_t mark,
                        bool& same) {
   const std::size_t first = side.held == nullptr ? 0 : side.held->find(sequence);
   std::size_t at = first;
   bool kept = true;
   while (!bytes.empty() && kept) {
-    auto room = static_cast<std::uint32_t>(std::min<std::size_t>(bytes.size(), most_in_block));
+    auto part = static_cast<std::uint32_t>(std::min<std::size_t>(bytes.size(), most_in_block));
     const Held* const next = side.held != nullptr && at < side.held->count ? &(*side.held)[at] : nullptr;
     if (next != nullptr && !sequence_before(sequence, next->sequence)) {  // overlaps what waits: that stays
-      room = std::min(room, next->end() - sequence);
-      if (std::memcmp(next->bytes + (sequence - next->sequence), bytes.data(), room) != 0) {
+      part = std::min(part, next->end() - sequence);
+      if (std::memcmp(next->bytes + (sequence - next->sequence), bytes.data(), part) != 0) {
         conflict(side);
         same = false;
       }
-      at += sequence + room == next->end() ? 1 : 0;
+      at += sequence + part == next->end() ? 1 : 0;
     } else {
-      room = next == nullptr ? room : std::min(room, next->sequence - sequence);
-      kept = insert(side, at, sequence, bytes.substr(0, room), mark);
+      part = next == nullptr ? part : std::min(part, next->sequence - sequence);
+      kept = insert(side, at, sequence, bytes.substr(0, part), mark);
       at += kept ? 1 : 0;
     }
-    sequence += room;
-    bytes.remove_prefix(room);
+    sequence += part;
+    bytes.remove_prefix(part);
   }
   for (std::size_t i = at; i-- > first;) {
     if ((*side.held)[i].fresh == 0) {
       continue;
     }
     (*side.held)[i].fresh = 0;
-    if (!kept && settings_.drop_without_room) {
+    if (!kept && settings_.drop_without_capacity) {
       remove_held(side, i);
     }
   }
@@ -105,7 +105,7 @@ Taken Reassembler::hold(StreamSide& side, Direction direction, std::uint32_t seq
                         StreamSink& sink) {
   // What waits behind `depth` will not be delivered.
   const std::uint64_t begin = side.offset + (sequence - side.next);
-  if (settings_.drop_without_room && settings_.depth != 0 && begin >= settings_.depth) {
+  if (settings_.drop_without_capacity && settings_.depth != 0 && begin >= settings_.depth) {
     return Taken::part;
   }
   if (sequence - side.next > settings_.ahead) {
@@ -114,15 +114,15 @@ Taken Reassembler::hold(StreamSide& side, Direction direction, std::uint32_t seq
   }
   bool same = settings_.depth == 0 || begin + bytes.size() <= settings_.depth;
   const bool kept = keep(side, sequence, bytes, sink.waits(direction), same);
-  if (!kept && settings_.drop_without_room) {
+  if (!kept && settings_.drop_without_capacity) {
     ++counters_.not_held;
-    return Taken::no_room;
+    return Taken::no_capacity;
   }
   ++counters_.out_of_order;
   if (!kept) {
     counters_.not_held += side.held == nullptr ? 1 : 0;
   }
-  if (side.held != nullptr && !settings_.drop_without_room &&
+  if (side.held != nullptr && !settings_.drop_without_capacity &&
       (!kept || side.held_bytes > settings_.held_bytes || side.held_count > settings_.held_segments)) {
     ++counters_.gaps_for_space;
     skip_gap(side, direction, side.held->first().sequence, sink);
@@ -156,7 +156,7 @@ void Reassembler::give_back(std::size_t blocks) {
 std::uint8_t* Reassembler::block_of(std::size_t bytes) {
   std::uint8_t* block = pool_.take(bytes);
   if (block == nullptr && thrown_away_ != nullptr) {
-    give_back(given_back_for_room);
+    give_back(given_back_for_capacity);
     block = pool_.take(bytes);
   }
   return block;

@@ -102,7 +102,7 @@ TEST(TcpWaiting, MemoryOfWhatIsThrownAwayIsThereForWhoNeedsIt) {
   const auto fills = static_cast<std::uint32_t>(rig.pool.capacity() / 2 / block);
   constexpr std::uint32_t other = 1'000'000;
   for (std::uint32_t i = 0; i < fills; ++i) ASSERT_TRUE(rig.at(1 + i * size, std::string(size, 'a'))) << i;
-  EXPECT_EQ(rig.put(1 + other, "b"), Taken::no_room);
+  EXPECT_EQ(rig.put(1 + other, "b"), Taken::no_capacity);
   rig.sink.takes = 0;
   rig.at(0, "x");
   for (std::uint32_t i = 0; i < 8; ++i) rig.ack(0);

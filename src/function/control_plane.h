@@ -1,4 +1,4 @@
-// What a control plane tells the router: links, addresses, neighbours, routes. The netlink mirror and the static route
+// What a control plane gives the router: links, addresses, neighbours, routes. The netlink mirror and the static route
 // file both speak this interface; the router implements it.
 //
 // Thread-safety: one caller at a time (the control thread), while lanes forward. No call stalls a lane or a cycle.

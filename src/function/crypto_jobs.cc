@@ -13,7 +13,7 @@ namespace {
 constexpr std::uint32_t most_jobs = 256, slots = 512;
 constexpr std::size_t nonce_length = sizeof crypto::Job::nonce, suffix_length = sizeof crypto::Job::suffix;
 // Behind the longest: what a device writes there (gpu_crypto.h), and what a core borrows.
-constexpr std::size_t room = CryptoJobs::most_bytes + 64;
+constexpr std::size_t capacity = CryptoJobs::most_bytes + 64;
 
 [[maybe_unused]] const bool registered =
     engine::register_job_kind({.name = CryptoJobs::kind_name,
@@ -28,8 +28,8 @@ struct alignas(64) CryptoJobs::Record {
   std::uint32_t length;  // of what is asked
   std::uint32_t tag_length;
   crypto::Verdict verdict;
-  alignas(64) std::uint8_t asked[room];
-  alignas(64) std::uint8_t work[room];
+  alignas(64) std::uint8_t asked[capacity];
+  alignas(64) std::uint8_t work[capacity];
 
   static Record& of(std::byte* job) { return *reinterpret_cast<Record*>(job); }
 };

@@ -45,7 +45,7 @@ class Bed {
                  {.cycle = std::chrono::nanoseconds(1), .bound = {}, .deadline = {}, .overlap = 1, .jobs = long_enough},
              .clock = {.now = [] { return static_cast<std::uint64_t>(rte_rdtsc()); }, .hz = rte_get_tsc_hz()}})
             .value();
-    EXPECT_TRUE(service_->tell_users(*pipeline_));
+    EXPECT_TRUE(service_->notify_users(*pipeline_));
     queue_ = service_->find(CryptoJobs::kind_name);
     client_ = queue_->open(512);
     for (unsigned g = 0; g < gpus; ++g) service_->device(g).join();

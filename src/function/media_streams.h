@@ -57,7 +57,7 @@ class MediaStreams {
   virtual Expected<void> add(std::vector<MediaStreamSettings> streams) = 0;
   // Those of these 5-tuples that came from `origin`; how many. `guarded`: what still comes in clear of those that were
   // protected is dropped until nothing has come for `guard_time`, of those that carried RTCP `rtcp_guard_time`, or
-  // longer ago ended streams have to make room (srtp/streams.h); all else passes as it comes.
+  // longer ago ended streams have to give way (srtp/streams.h); all else passes as it comes.
   virtual std::size_t remove(std::span<const MediaKey> keys, MediaOrigin origin, bool guarded) = 0;
   static constexpr std::chrono::seconds guard_time{5};
   // RTCP comes every five seconds, and of many members less often (RFC 3550 section 6.2).
@@ -76,7 +76,7 @@ class MediaStreams {
   virtual std::vector<MediaStreamRow> list(std::size_t limit, const packet::IpAddress& of,
                                            std::size_t& count) const = 0;
   // Of a [[srtp.stream]] section's keys as TOML: one stream of the API's, and with RTCP's own ports two. `what` it is
-  // called in errors. Nothing is put in force that admit_by() has no room for.
+  // called in errors. Nothing is put in force that admit_by() has no capacity for.
   virtual Expected<StreamChange> add_text(std::string_view text, const std::string& what) = 0;
   // The same, but in place of the API's streams of these 5-tuples, if they are there: between two frames, with no
   // moment in which there is none. One that is the same in all but rate, deadline, ingress and others keeps its

@@ -18,7 +18,7 @@ class Routing {
   virtual ~Routing() = default;
   virtual RouteTable& table() = 0;
   // How many routes of a family (4, 6) the table holds at most.
-  virtual std::uint32_t room(int family) const = 0;
+  virtual std::uint32_t capacity(int family) const = 0;
   // Whether the kernel's routes are wanted in it.
   virtual bool follows_kernel() const = 0;
   // How often they are compared with the kernel's without an occasion; 0: never.

@@ -102,7 +102,7 @@ void ChangeLog::give_up_if_abandoned() {
   }
 }
 
-// Adds 16 slots to the set's last run, or as a run of their own. False: no room.
+// Adds 16 slots to the set's last run, or as a run of their own. False: no capacity.
 bool ChangeLog::append_cell(ChangeSet& set, std::size_t max_bytes, std::uint32_t slot) const {
   const std::uint32_t* const now = trie_.slots() + slot;
   const bool fill = std::all_of(now + 1, now + cell_slots, [&](std::uint32_t value) { return value == *now; });

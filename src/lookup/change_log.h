@@ -1,4 +1,5 @@
-// What one mirror of a trie has not been told yet: the set of changed slots, packed on demand into bounded change sets.
+// What one mirror of a trie has not been given yet: the set of changed slots, packed on demand into bounded change
+// sets.
 //
 // Slots are tracked in cells of 16 (64 bytes, one bit each), so a slot that changes a hundred times between two packs
 // is sent once, and memory is bounded whatever happens: about 4.5 MiB for the root and 72 B for each block, at
@@ -60,7 +61,7 @@ class ChangeLog {
   static constexpr std::uint32_t cell_slots = 16;
   static constexpr std::uint32_t longest_run = 2048;
 
-  // A queue in a ring that has room for every element at once, because none is queued twice.
+  // A queue in a ring that has capacity for every element at once, because none is queued twice.
   class Queue {
    public:
     explicit Queue(std::size_t capacity);

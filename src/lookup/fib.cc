@@ -12,7 +12,8 @@
 //    prefixes inside it lie side by side up to that address (the loop over gaps wraps to zero). So such prefixes are
 //    never handed over: 1…1/k is the disjoint prefixes 1…10/k+1, 1…110/k+2, … and the last address itself.
 //    refresh_edge() keeps each of these at what the user's routes make of it.
-// 3. A change that runs out of groups half way leaves half a change. It cannot: room is checked before, and the tables
+// 3. A change that runs out of groups half way leaves half a change. It cannot: capacity is checked before, and the
+// tables
 //    get `slack` groups more than the limit for what an update needs in passing.
 #include "lookup/fib.h"
 
@@ -226,7 +227,7 @@ NextHopId Fib::find(const packet::IpPrefix& prefix) const {
   return static_cast<NextHopId>(rib(prefix.address.family).find(prefix).value_or(no_route)) & max_next_hop_id;
 }
 
-Expected<void> Fib::check_room(const packet::IpPrefix& prefix, bool is_new) const {
+Expected<void> Fib::check_capacity(const packet::IpPrefix& prefix, bool is_new) const {
   const int f = prefix.address.family;
   const Family& table = family(f);
   const std::string version = "IPv" + std::to_string(f);
@@ -238,7 +239,7 @@ Expected<void> Fib::check_room(const packet::IpPrefix& prefix, bool is_new) cons
   const packet::IpPrefix deepest = Fib::deepest(prefix);
   if (is_new && table.groups + own_groups(rib(f), deepest) > table.max_groups) {
     return make_error("the " + version +
-                      " route table has no room for another prefix longer than /24: " + prefix.str() +
+                      " route table has no capacity for another prefix longer than /24: " + prefix.str() +
                       " does not fit beside " + std::to_string(table.groups) + " groups; raise [route] " + key_of(f));
   }
   for (Trie* trie : table.tries) {
@@ -258,7 +259,7 @@ Expected<void> Fib::add(const packet::IpPrefix& prefix, NextHopId next_hop) {
   if (present == next_hop) {
     return {};
   }
-  if (auto ok = check_room(prefix, present == no_route); !ok) {
+  if (auto ok = check_capacity(prefix, present == no_route); !ok) {
     return ok;
   }
   family(prefix.address.family).routes.fetch_add(present == no_route ? 1 : 0, std::memory_order_relaxed);

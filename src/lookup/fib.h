@@ -114,7 +114,7 @@ class Fib {
   const Family& family(int f) const { return f == 4 ? family4_ : family6_; }
   Rib rib(int f) const;
   NextHopId* edge_route(const packet::IpPrefix& prefix);
-  Expected<void> check_room(const packet::IpPrefix& prefix, bool is_new) const;
+  Expected<void> check_capacity(const packet::IpPrefix& prefix, bool is_new) const;
   Expected<void> refresh_edge(int f, unsigned from);
   Expected<void> set(const packet::IpPrefix& prefix, NextHopId next_hop);
   int install(const packet::IpPrefix& prefix, NextHopId next_hop, bool is_new);

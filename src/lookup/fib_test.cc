@@ -90,7 +90,7 @@ TEST_F(FibTest, AFullTableNamesTheKeyAndStaysAsItWas) {
   EXPECT_EQ(full.error().message,
             "the IPv4 route table is full: 200.0.0.0/8 does not fit beside 100 routes; raise [route] max_ipv4");
   EXPECT_EQ(at("200.0.0.1"), no_route);
-  EXPECT_TRUE(fib_->add(prefix("0.0.0.0/8"), 77)) << "replacing needs no room";
+  EXPECT_TRUE(fib_->add(prefix("0.0.0.0/8"), 77)) << "replacing needs no capacity";
   ASSERT_TRUE(fib_->remove(prefix("1.0.0.0/8")));
   EXPECT_TRUE(fib_->add(prefix("200.0.0.0/8"), 1));
 }
@@ -133,7 +133,7 @@ TEST_F(FibTest, TooManyLongPrefixesNameTheKeyAndStayAsTheyWere) {
   const auto full = fib_->add(prefix("11.0.0.0/25"), 2);
   ASSERT_FALSE(full);
   EXPECT_EQ(full.error().message,
-            "the IPv4 route table has no room for another prefix longer than /24: 11.0.0.0/25 does "
+            "the IPv4 route table has no capacity for another prefix longer than /24: 11.0.0.0/25 does "
             "not fit beside 8 groups; raise [route] max_ipv4");
   EXPECT_EQ(at("11.0.0.1"), no_route);
   EXPECT_TRUE(fib_->add(prefix("10.0.0.128/25"), 2)) << "its group is there";

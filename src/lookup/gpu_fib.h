@@ -19,8 +19,8 @@
 //   - A block that was taken out is used again only when no lookup can reach it and no L1 can hold a line of it: after
 //     the change that unlinked it has been applied, all kernels that were enqueued by then on any stream of the GPU
 //     have ended, and after that all that were enqueued meanwhile (one of these may share an SM with one of those, and
-//     its L1). Events tell; they are polled, never waited for. A kernel that stays resident for ever would hold blocks
-//     for ever.
+//     its L1). Events say when it ends; they are polled, never waited for. A kernel that stays resident for ever would
+//     hold blocks for ever.
 // An id that no route names any more may be given to another next hop once up_to_date() and one more cycle has passed.
 //
 // Errors: a CUDA error, or the GPU is lost; the Gpu says which.

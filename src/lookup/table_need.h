@@ -15,7 +15,7 @@ class TableNeed {
   std::uint32_t routes(int family) const { return routes_[family == 6]; }
   // For prefixes longer than /24 (fib.h).
   std::uint32_t groups(int family) const { return groups_[family == 6]; }
-  // The least max_ipv4 or max_ipv6 that has room for all of them.
+  // The least max_ipv4 or max_ipv6 that has capacity for all of them.
   std::uint32_t max_routes(int family) const;
   bool fits(int family, std::uint32_t max_routes) const { return this->max_routes(family) <= max_routes; }
 

@@ -86,7 +86,7 @@ Expected<void> Trie::reserve(const packet::IpPrefix& prefix) {
   }
   if (missing > available()) {
     return make_error("the GPU's IPv" + std::to_string(family_) +
-                      " route table has no room for another prefix longer than "
+                      " route table has no capacity for another prefix longer than "
                       "/24: " +
                       prefix.str() + " does not fit beside " + std::to_string(used_) +
                       " blocks; raise [route] max_ipv" + std::to_string(family_));

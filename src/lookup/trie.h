@@ -9,7 +9,7 @@
 // The prefixes themselves are not kept here but in the Fib's RIB (rib.h): Fib::attach() builds the trie and keeps it
 // equal.
 //
-// Mirrors: a ChangeLog (change_log.h) is told of every changed slot; a block that was taken out is not used again
+// Mirrors: a ChangeLog (change_log.h) is notified of every changed slot; a block that was taken out is not used again
 // before every ChangeLog has said that no reader can still be in it.
 //
 // Threads: one writer (the control thread) and the threads that pack changes for mirrors; mutex() orders them. lookup()

@@ -35,7 +35,7 @@ Bytes tunnelled(const Bytes& inner) {
   return frame;
 }
 
-TEST(ChecksumCheck, RightAndWrongAreTold) {
+TEST(ChecksumCheck, RightAndWrongAreReported) {
   for (const unsigned family : {4U, 6U}) {
     for (const bool tcp : {true, false}) {
       const Bytes frame = frame_of(family, tcp).build();

@@ -122,18 +122,19 @@ bool may_answer_with_icmp_error(const std::uint8_t* frame, std::uint32_t length)
   return meta.family == 4 ? may_answer_ipv4(frame, meta) : may_answer_ipv6(frame, meta);
 }
 
-std::uint32_t make_icmp_error(std::uint8_t* frame, std::uint32_t length, std::uint32_t room, const IcmpError& error) {
+std::uint32_t make_icmp_error(std::uint8_t* frame, std::uint32_t length, std::uint32_t capacity,
+                              const IcmpError& error) {
   Metadata meta;
   read_metadata(frame, length, Depth::network, meta);
   const bool v6 = meta.family == 6;
   const std::uint32_t headers =
       v6 ? sizeof(Ipv6Header) + sizeof(Icmpv6Header) : sizeof(Ipv4Header) + sizeof(IcmpHeader);
   const auto tag_bytes = meta.tags * static_cast<std::uint32_t>(sizeof(VlanHeader));
-  if (room < least_icmp_error_room + tag_bytes) {
+  if (capacity < least_icmp_error_capacity + tag_bytes) {
     return 0;
   }
   std::uint8_t* const packet = frame + meta.network;
-  const std::uint32_t fits = std::min(v6 ? most_ipv6 : most_ipv4, room - meta.network);
+  const std::uint32_t fits = std::min(v6 ? most_ipv6 : most_ipv4, capacity - meta.network);
   const std::uint32_t quote = std::min(meta.end - meta.network, fits - headers);
   std::memmove(packet + headers, packet, quote);
   std::memcpy(frame, frame + 6, 6);

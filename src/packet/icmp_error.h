@@ -23,7 +23,7 @@ namespace sluice::packet {
 // (packet/metadata.h), in VLANs or not, in a frame from
 // one interface to one interface, from and to a unicast address of hosts (not multicast, broadcast, unspecified or
 // loopback). It is the first fragment if it is one, and neither an ICMP error nor an ICMPv6 redirect, nor one that
-// cannot be told from these (RFC 1812 section 4.3.2.7, RFC 4443 section 2.4 e).
+// cannot be distinguished from these (RFC 1812 section 4.3.2.7, RFC 4443 section 2.4 e).
 bool may_answer_with_icmp_error(const std::uint8_t* frame, std::uint32_t length);
 
 // prohibited: destination unreachable, communication administratively prohibited (RFC 1812 section 5.2.7.1, RFC 4443
@@ -37,13 +37,14 @@ struct IcmpError {
   const std::uint8_t* own_mac;  // of the port that the error leaves by, 6 bytes
 };
 
-// The room that an error needs at least, besides VLAN tags: its headers, and the quoted packet's IP header (IPv6).
-inline constexpr std::uint32_t least_icmp_error_room = 14 + 40 + 8 + 40;
+// The capacity that an error needs at least, besides VLAN tags: its headers, and the quoted packet's IP header (IPv6).
+inline constexpr std::uint32_t least_icmp_error_capacity = 14 + 40 + 8 + 40;
 
 // Makes the frame of `length` bytes the error, from `own_mac` to the link address that the frame came from; returns its
-// new length. may_answer_with_icmp_error() has said yes. VLAN tags stay. `room`: bytes at `frame` that may be written;
-// of the quote what does not fit is left out. With less than least_icmp_error_room the frame stays as it is, and 0 is
-// returned.
-std::uint32_t make_icmp_error(std::uint8_t* frame, std::uint32_t length, std::uint32_t room, const IcmpError& error);
+// new length. may_answer_with_icmp_error() has said yes. VLAN tags stay. `capacity`: bytes at `frame` that may be
+// written; of the quote what does not fit is left out. With less than least_icmp_error_capacity the frame stays as it
+// is, and 0 is returned.
+std::uint32_t make_icmp_error(std::uint8_t* frame, std::uint32_t length, std::uint32_t capacity,
+                              const IcmpError& error);
 
 }  // namespace sluice::packet

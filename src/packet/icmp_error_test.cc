@@ -29,12 +29,12 @@ bool may_answer(const Bytes& frame) {
   return may_answer_with_icmp_error(frame.data(), static_cast<std::uint32_t>(frame.size()));
 }
 
-Bytes error_for(Bytes frame, IcmpErrorKind kind, std::uint32_t mtu = 0, std::uint32_t room = plenty) {
+Bytes error_for(Bytes frame, IcmpErrorKind kind, std::uint32_t mtu = 0, std::uint32_t capacity = plenty) {
   const bool is_v6 = frame[12] == 0x86;
   const IpAddress source = *IpAddress::parse(is_v6 ? "2001:db8:1::1" : "10.1.0.1");
   const auto length = static_cast<std::uint32_t>(frame.size());
-  frame.resize(std::max<std::size_t>(room, frame.size()), 0xee);  // what lies behind a frame in its buffer
-  frame.resize(make_icmp_error(frame.data(), length, room, {kind, mtu, source, own_mac.bytes.data()}));
+  frame.resize(std::max<std::size_t>(capacity, frame.size()), 0xee);  // what lies behind a frame in its buffer
+  frame.resize(make_icmp_error(frame.data(), length, capacity, {kind, mtu, source, own_mac.bytes.data()}));
   return frame;
 }
 
@@ -77,10 +77,10 @@ TEST(IcmpError, AnMtuThatIpv4CannotSayIsTheLargest) {
 TEST(IcmpError, QuotesAsMuchAsFits) {
   for (const auto& [frame, headers, most] : {std::tuple{v4().dont_fragment().payload(1472).build(), 28U, 576U},
                                              std::tuple{v6().payload(1452).build(), 48U, 1280U}}) {
-    for (const std::uint32_t room : {plenty, 14 + most, 14 + most - 1, 200U, least_icmp_error_room}) {
-      SCOPED_TRACE(std::to_string(headers) + " " + std::to_string(room));
-      const Bytes error = error_for(frame, IcmpErrorKind::too_big, 1400, room);
-      ASSERT_EQ(error.size(), std::min(room, 14 + most));
+    for (const std::uint32_t capacity : {plenty, 14 + most, 14 + most - 1, 200U, least_icmp_error_capacity}) {
+      SCOPED_TRACE(std::to_string(headers) + " " + std::to_string(capacity));
+      const Bytes error = error_for(frame, IcmpErrorKind::too_big, 1400, capacity);
+      ASSERT_EQ(error.size(), std::min(capacity, 14 + most));
       EXPECT_TRUE(std::equal(error.begin() + 14 + headers, error.end(), frame.begin() + 14));
       const std::uint8_t* const packet = error.data() + 14;
       if (headers == 28) {
@@ -94,7 +94,7 @@ TEST(IcmpError, QuotesAsMuchAsFits) {
         EXPECT_EQ(transport_checksum(ip, protocol_icmpv6, segment.data(), segment.size()), sent);
       }
     }
-    EXPECT_TRUE(error_for(frame, IcmpErrorKind::too_big, 1400, least_icmp_error_room - 1).empty());
+    EXPECT_TRUE(error_for(frame, IcmpErrorKind::too_big, 1400, least_icmp_error_capacity - 1).empty());
   }
 }
 
@@ -105,8 +105,8 @@ TEST(IcmpError, TagsStay) {
   EXPECT_EQ(tags, (Bytes{0x88, 0xa8, 0, 7, 0x81, 0, 0, 8}));
   tagged.erase(tagged.begin() + 12, tagged.begin() + 20);
   EXPECT_EQ(hex(tagged), hex(plain));
-  EXPECT_TRUE(
-      error_for(v4().vlan(7).payload(400).build(), IcmpErrorKind::prohibited, 0, least_icmp_error_room + 3).empty());
+  EXPECT_TRUE(error_for(v4().vlan(7).payload(400).build(), IcmpErrorKind::prohibited, 0, least_icmp_error_capacity + 3)
+                  .empty());
 }
 
 TEST(IcmpError, AnswersWhatMayBeAnswered) {

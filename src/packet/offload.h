@@ -38,7 +38,7 @@ enum class Segmentation : std::uint8_t { tcp, udp };
 //
 //   Segmenter segments;
 //   if (segments.begin(frame, length, Segmentation::tcp, 1448))
-//     while (!segments.done()) segments.write_next(room);   // next_length() bytes
+//     while (!segments.done()) segments.write_next(capacity);   // next_length() bytes
 //
 // As Linux does it (tcp_gso_segment): the sequence number and the IPv4 identification count up, FIN and PSH are of the
 // last segment and CWR of the first (RFC 3168), every length and checksum is right, where the pseudo-header's sum was.

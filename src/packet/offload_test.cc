@@ -110,10 +110,10 @@ TEST(Offload, SctpGetsItsCrc) {
   chunk[0] = 0x12;
   chunk[3] = 0x50;
   Bytes frame = PacketBuilder().ipv4("10.0.0.1", "10.1.0.1").protocol(protocol_sctp).payload(chunk).build();
-  Bytes told = frame;
+  Bytes finished = frame;
   EXPECT_TRUE(finish_marked_checksum(frame.data(), frame.size()));
-  EXPECT_TRUE(finish_checksum(told.data(), told.size(), 34, 8));
-  EXPECT_EQ(frame, told);
+  EXPECT_TRUE(finish_checksum(finished.data(), finished.size(), 34, 8));
+  EXPECT_EQ(frame, finished);
   EXPECT_FALSE(finish_marked_checksum(frame.data(), frame.size()));
   const Bytes crc(frame.begin() + 34 + 8, frame.begin() + 34 + 12);
   EXPECT_EQ(crc, (Bytes{0x45, 0x09, 0x2c, 0xfa}));

@@ -27,7 +27,7 @@ enum class DroppedBy : std::uint8_t { fault, purpose };
 
 // `name`: snake_case, unique, used in counters and metrics. `text`: one phrase for people. Both must be string
 // literals. Aborts with a message when a name is registered twice or the table is full (a programming error, seen at
-// every start). While a ReasonTrial is under way it is told instead.
+// every start). While a ReasonTrial is under way it takes them instead.
 Reason register_reason(std::string_view name, std::string_view text, DroppedBy by = DroppedBy::fault);
 
 // The registrations of a plug-in while it is loaded. They go when the trial ends, unless they are kept. A name that is

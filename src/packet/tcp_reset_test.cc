@@ -75,7 +75,7 @@ TEST(TcpReset, AnswersOverIpv6WithARightChecksum) {
   EXPECT_EQ(transport_checksum(ip, protocol_tcp, segment.data(), segment.size()), 0);
 }
 
-TEST(TcpReset, TellsAReceiverWhereItExpectsTheSegment) {
+TEST(TcpReset, AnswersAReceiverWhereItExpectsTheSegment) {
   const struct {
     std::uint8_t flags, reset_flags;
     std::uint32_t acknowledgment, reset_acknowledgment;
@@ -100,7 +100,7 @@ TEST(TcpReset, TellsAReceiverWhereItExpectsTheSegment) {
   }
 }
 
-TEST(TcpReset, TellsAReceiverOverIpv6) {
+TEST(TcpReset, AnswersAReceiverOverIpv6) {
   const Bytes frame = PacketBuilder()
                           .ipv6("2001:db8::1", "2001:db8::2")
                           .tcp(4000, 80)

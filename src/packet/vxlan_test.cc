@@ -115,7 +115,7 @@ TEST(Vxlan, WhatIsWrappedIsFoundAgain) {
   }
 }
 
-TEST(Vxlan, FieldsFollowTheInnerPacketWhereToldTo) {
+TEST(Vxlan, FieldsFollowTheInnerPacketWhereAskedTo) {
   for (const int family : {4, 6}) {
     VxlanFront::Options o = options(family);
     o.dscp = 10;
@@ -174,7 +174,7 @@ TEST(Vxlan, WhatIsWrongIsRefused) {
       {"IPv4 checksum", VxlanFault::header_checksum, 4, false, [](Bytes& f) { f[24] ^= 1; }},
       {"packet longer than the frame", VxlanFault::length, 6, true, [](Bytes& f) { f[19] += 1; }},
       {"datagram longer than the packet", VxlanFault::length, 4, false, [](Bytes& f) { f[39] += 1; }},
-      {"no room for an inner header", VxlanFault::length, 4, false, [](Bytes& f) { f[38] = 0, f[39] = 29; }},
+      {"no space for an inner header", VxlanFault::length, 4, false, [](Bytes& f) { f[38] = 0, f[39] = 29; }},
       {"UDP checksum, IPv4", VxlanFault::udp_checksum, 4, true, [](Bytes& f) { f[80] ^= 1; }},
       {"UDP checksum, IPv6", VxlanFault::udp_checksum, 6, true, [](Bytes& f) { f[100] ^= 1; }},
       {"no UDP checksum, IPv6", VxlanFault::zero_checksum, 6, false, [](Bytes&) {}},
@@ -202,7 +202,7 @@ TEST(Vxlan, ReservedBitsAndPaddingCountForNothing) {
   EXPECT_EQ(view.inner + view.inner_length, length);
 }
 
-TEST(Vxlan, FragmentsAreToldApart) {
+TEST(Vxlan, FragmentsAreDistinguished) {
   VxlanView view;
   const Bytes first =
       PacketBuilder().ipv4("192.0.2.2", "192.0.2.1").fragment(0, true).udp(50000, 4789).payload(64).build();

@@ -164,7 +164,7 @@ class Interfaces {
   bool other_ = false;
 };
 
-// Of a pcapng's packet, the bytes that are there and those that there were; a simple one (3) tells the latter alone.
+// Of a pcapng's packet, the bytes that are there and those that there were; a simple one (3) reports the latter alone.
 struct Lengths {
   std::uint32_t there = 0, original = 0, interface = 0;
   bool fit = true;  // the block has as many
@@ -271,7 +271,7 @@ Format format_of(Reader& in) {
   }
 }
 
-CaptureFormat told_as(Format format) {
+CaptureFormat as_capture_format(Format format) {
   if (format == Format::pcapng) return CaptureFormat::pcapng;
   return format == Format::pcap || format == Format::modified ? CaptureFormat::pcap : CaptureFormat::pcap_swapped;
 }
@@ -313,7 +313,7 @@ Expected<CaptureFacts> read_whole(const std::string& path, Format format, const 
     if (!file) return tl::unexpected(file.error());
     made = std::move(*file);
   }
-  const auto content = read_capture(path, told_as(format), made ? made->stream() : nullptr, progress);
+  const auto content = read_capture(path, as_capture_format(format), made ? made->stream() : nullptr, progress);
   if (!content) return tl::unexpected(content.error());
   const std::uint64_t other = content->fates[static_cast<std::size_t>(LinkFate::other_link)];
   if (other != 0 && other == content->packets) return make_error(path + ": " + only_other_links(*content));
@@ -329,8 +329,8 @@ Expected<CaptureFacts> read_whole(const std::string& path, Format format, const 
 
 bool may_be_emptied(const std::string& path) {
   if (!check_regular_file(path)) return true;
-  const CaptureProgress untold;
-  Reader in(path, untold);
+  const CaptureProgress no_progress;
+  Reader in(path, no_progress);
   return in.size() == 0 || in.failed() || format_of(in) != Format::none;
 }
 

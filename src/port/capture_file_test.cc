@@ -99,7 +99,7 @@ TEST_F(CaptureFile, PcapIsWholeOnlyWhereAPacketEnds) {
   EXPECT_EQ(said(whole.substr(0, 20)), path_ + ": is cut inside its own header: it has no packets");
 }
 
-TEST_F(CaptureFile, WhatWasCutAndHowLongPacketsAreIsTold) {
+TEST_F(CaptureFile, WhatWasCutAndHowLongPacketsAreIsReported) {
   const std::string cut_one = words({1U, 1U, 4U, 9U}) + "abcd";
   const std::string enhanced = words({6, 40, 0, 0, 0, 8, 100, 0, 0, 40}), simple = words({3, 20, 5, 0, 20});
   struct Case {
@@ -226,7 +226,7 @@ TEST_F(CaptureFile, WhatIsInLongPacketsIsNotRead) {
   }
 }
 
-TEST_F(CaptureFile, IsLeftWhenTold) {
+TEST_F(CaptureFile, IsLeftWhenAsked) {
   std::ofstream(path_, std::ios::binary) << pcap();
   std::filesystem::resize_file(path_, 64 << 20);  // packets of no bytes
   unsigned asked = 0;

@@ -25,17 +25,17 @@ std::uint32_t turned(std::uint32_t value, bool swapped) {
   return swapped ? __builtin_bswap32(value) : value;
 }
 
-// The file as libpcap is told it. stdio asks it for what libpcap asks for, and for no byte more (_IONBF): so the last
+// The file as libpcap is given it. stdio asks it for what libpcap asks for, and for no byte more (_IONBF): so the last
 // block that was begun is the packet that libpcap hands out.
-class ToldFile {
+class PatchedFile {
  public:
-  ToldFile(int file, CaptureFormat format) : file_(file), format_(format), piece_(piece_bytes) {
+  PatchedFile(int file, CaptureFormat format) : file_(file), format_(format), piece_(piece_bytes) {
     struct stat status {};
     if (fstat(file, &status) == 0) size_ = static_cast<std::uint64_t>(status.st_size);
   }
-  ~ToldFile() { close(file_); }
-  ToldFile(const ToldFile&) = delete;
-  ToldFile& operator=(const ToldFile&) = delete;
+  ~PatchedFile() { close(file_); }
+  PatchedFile(const PatchedFile&) = delete;
+  PatchedFile& operator=(const PatchedFile&) = delete;
 
   ssize_t read(char* out, std::size_t wanted) {
     if (format_ == CaptureFormat::pcapng) {
@@ -43,15 +43,15 @@ class ToldFile {
       }
     } else if (at_ == 0) {
       constexpr std::uint64_t snapshot_at = 16;
-      tell(snapshot_at, turned(longest_packet, format_ == CaptureFormat::pcap_swapped), sizeof(std::uint32_t));
+      patch(snapshot_at, turned(longest_packet, format_ == CaptureFormat::pcap_swapped), sizeof(std::uint32_t));
     }
     const std::size_t got = copy(out, at_, wanted);
     if (failed_) return -1;
-    for (const Told& told : told_) {
-      if (told.at >= at_ && told.at < at_ + got) out[told.at - at_] = told.value;
+    for (const Patch& patch : patches_) {
+      if (patch.at >= at_ && patch.at < at_ + got) out[patch.at - at_] = patch.value;
     }
     at_ += got;
-    std::erase_if(told_, [this](const Told& told) { return told.at < at_; });
+    std::erase_if(patches_, [this](const Patch& patch) { return patch.at < at_; });
     return static_cast<ssize_t>(got);
   }
   std::uint64_t at() const { return at_; }
@@ -61,7 +61,7 @@ class ToldFile {
   std::uint32_t original(std::uint32_t of_packet) const { return original_ != 0 ? original_ : of_packet; }
 
  private:
-  struct Told {
+  struct Patch {
     std::uint64_t at;
     char value;
   };
@@ -69,10 +69,10 @@ class ToldFile {
     std::uint32_t link, snapshot;
   };
 
-  void tell(std::uint64_t at, std::uint32_t value, std::size_t bytes) {
+  void patch(std::uint64_t at, std::uint32_t value, std::size_t bytes) {
     char text[sizeof value];
     std::memcpy(text, &value, sizeof value);
-    for (std::size_t i = 0; i < bytes; ++i) told_.push_back({at + i, text[i]});
+    for (std::size_t i = 0; i < bytes; ++i) patches_.push_back({at + i, text[i]});
   }
 
   // Up to `wanted` bytes from `at` on; fewer at the end of the file.
@@ -130,14 +130,14 @@ class ToldFile {
     constexpr std::uint32_t ethernet = 1, around_simple = 16;
     if (type == interface) {
       interfaces_.push_back({half(8), word(12)});
-      tell(next_block_ + 8, turned(ethernet, swapped_) >> (swapped_ ? 16 : 0), sizeof(std::uint16_t));
-      tell(next_block_ + 12, 0, sizeof(std::uint32_t));
+      patch(next_block_ + 8, turned(ethernet, swapped_) >> (swapped_ ? 16 : 0), sizeof(std::uint16_t));
+      patch(next_block_ + 12, 0, sizeof(std::uint32_t));
     } else if (type == simple) {
       const std::uint32_t snapshot = interfaces_.empty() ? 0 : interfaces_[0].snapshot;
       original_ = word(8);
-      const std::uint32_t room = length > around_simple ? length - around_simple : 0;
-      tell(next_block_ + 8, turned(std::min({original_, snapshot == 0 ? original_ : snapshot, room}), swapped_),
-           sizeof(std::uint32_t));
+      const std::uint32_t capacity = length > around_simple ? length - around_simple : 0;
+      patch(next_block_ + 8, turned(std::min({original_, snapshot == 0 ? original_ : snapshot, capacity}), swapped_),
+            sizeof(std::uint32_t));
       link_ = interfaces_.empty() ? 0 : interfaces_[0].link;
     } else if (type == enhanced || type == obsolete) {
       const std::uint32_t number = type == enhanced ? word(8) : half(8);
@@ -154,20 +154,20 @@ class ToldFile {
   std::uint64_t at_ = 0, next_block_ = 0;
   bool failed_ = false, swapped_ = false;
   std::vector<Interface> interfaces_;  // of the section
-  std::vector<Told> told_;             // bytes that are told otherwise, and not yet asked for
+  std::vector<Patch> patches_;         // bytes that are replaced, and not yet asked for
   std::uint32_t link_ = 0, original_ = 0;
 };
 
-ssize_t read_told(void* file, char* out, std::size_t wanted) {
-  return static_cast<ToldFile*>(file)->read(out, wanted);
+ssize_t read_patched(void* file, char* out, std::size_t wanted) {
+  return static_cast<PatchedFile*>(file)->read(out, wanted);
 }
 
 using PcapPointer = std::unique_ptr<pcap_t, decltype(&pcap_close)>;
 
-// Closes neither `told` nor, on failure, leaves anything open.
-Expected<PcapPointer> open_told(const std::string& path, ToldFile& told) {
+// Closes neither `file` nor, on failure, leaves anything open.
+Expected<PcapPointer> open_patched(const std::string& path, PatchedFile& file) {
   std::FILE* const stream =
-      fopencookie(&told, "rb", {.read = read_told, .write = nullptr, .seek = nullptr, .close = nullptr});
+      fopencookie(&file, "rb", {.read = read_patched, .write = nullptr, .seek = nullptr, .close = nullptr});
   if (stream == nullptr) return make_error(path + ": no memory to read it");
   setvbuf(stream, nullptr, _IONBF, 0);
   char why[PCAP_ERRBUF_SIZE] = {};
@@ -195,7 +195,7 @@ class Writer {
     errno = 0;
     if (pcap_dump_flush(dumper_) == 0 && ferror(pcap_dump_file(dumper_)) == 0) return {};
     return make_error(path_ + ": its frames as Ethernet cannot be written to a file in " + folder_for_copies() + ": " +
-                      std::strerror(errno) + ": set TMPDIR to a folder that has room for as much as the capture");
+                      std::strerror(errno) + ": set TMPDIR to a folder that has space for as much as the capture");
   }
 
  private:
@@ -227,8 +227,8 @@ Expected<CaptureContent> read_capture(const std::string& path, CaptureFormat for
                                       const CaptureProgress& progress) {
   const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (file < 0) return make_error(path + ": " + std::strerror(errno));
-  ToldFile told(file, format);
-  auto capture = open_told(path, told);
+  PatchedFile patched(file, format);
+  auto capture = open_patched(path, patched);
   if (!capture) return tl::unexpected(capture.error());
   const auto of_file = static_cast<std::uint32_t>(pcap_datalink(capture->get()));
   Writer writer(path, out);
@@ -238,15 +238,16 @@ Expected<CaptureContent> read_capture(const std::string& path, CaptureFormat for
   const u_char* bytes = nullptr;
   int got = 0;
   while ((got = pcap_next_ex(capture->get(), &header, &bytes)) == 1) {
-    if (told.at() >= next_word) {
-      next_word = told.at() + piece_bytes;
-      if (progress && !progress(told.at(), told.size())) return make_error(path + ": interrupted while it was read");
+    if (patched.at() >= next_word) {
+      next_word = patched.at() + piece_bytes;
+      if (progress && !progress(patched.at(), patched.size()))
+        return make_error(path + ": interrupted while it was read");
     }
     ++content.packets;
-    const std::uint32_t original = told.original(header->len);
+    const std::uint32_t original = patched.original(header->len);
     const std::uint32_t missing = original > header->caplen ? original - header->caplen : 0;
     if (missing != 0) ++content.cut;
-    const std::uint32_t link = told.link(of_file);
+    const std::uint32_t link = patched.link(of_file);
     const LinkFate fate = to_ethernet(link, {bytes, header->caplen}, [&](Bytes frame) {
       ++content.frames;
       const auto size = static_cast<std::uint32_t>(frame.size());

@@ -1,4 +1,4 @@
-// A capture of any link type as one of Ethernet, read by libpcap, which is told three things otherwise than the file
+// A capture of any link type as one of Ethernet, read by libpcap, which is given three things otherwise than the file
 // has them. That packets are as long as may be: it would cut what is longer than a header's snapshot length, though the
 // file has all of it. That all interfaces of a pcapng are of one length and link type: it would stop at another one.
 // Which interface a packet came from is seen in the blocks that it asks for.
@@ -17,10 +17,10 @@
 
 namespace sluice::port {
 
-// Told now and then how many of how many bytes are read. False: stop, which is an Error then.
+// Called now and then with how many of how many bytes are read. False: stop, which is an Error then.
 using CaptureProgress = std::function<bool(std::uint64_t done, std::uint64_t total)>;
 
-// How a capture is laid out, as far as libpcap is told otherwise.
+// How a capture is laid out, as far as libpcap is given something else.
 enum class CaptureFormat { pcap, pcap_swapped, pcapng };
 
 struct CaptureContent {

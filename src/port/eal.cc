@@ -87,13 +87,13 @@ bool fits_hugepages(const MemoryOptions& memory, std::uint64_t free_bytes) {
 
 std::string advice(std::uint64_t available) {
   const std::uint64_t most = (available >> 20) / 64 * 64;
-  return most == 0 ? "make room"
+  return most == 0 ? "free some"
                    : "set size = \"" + std::to_string(most) +
                          "M\" or less, with [route] max_ipv4 and max_ipv6 that fit (100_000 and 20_000 into 384M; "
-                         "docs/configuration.md), or make room";
+                         "docs/configuration.md), or free some";
 }
 
-// What rte_eal_init is told, the program's name first.
+// What rte_eal_init is given, the program's name first.
 Expected<std::vector<std::string>> eal_arguments(const MemoryOptions& memory, const std::vector<PortOptions>& ports,
                                                  bool hugepages) {
   std::vector<std::string> args = {"sluice",      "--no-telemetry",

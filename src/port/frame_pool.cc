@@ -31,11 +31,11 @@ void PoolDeleter::operator()(rte_mempool* pool) const {
 }
 
 Expected<FramePool> make_frame_pool(const std::string& name, unsigned frames, unsigned frame_bytes, int numa_node) {
-  const unsigned room = (frame_bytes + line - 1) / line * line;
-  const std::size_t stride = before_frame + room;
+  const unsigned capacity = (frame_bytes + line - 1) / line * line;
+  const std::size_t stride = before_frame + capacity;
   const std::uint64_t bytes = static_cast<std::uint64_t>(frames) * stride;
   rte_pktmbuf_pool_private shape{};
-  shape.mbuf_data_room_size = static_cast<std::uint16_t>(RTE_PKTMBUF_HEADROOM + room);
+  shape.mbuf_data_room_size = static_cast<std::uint16_t>(RTE_PKTMBUF_HEADROOM + capacity);
   shape.mbuf_priv_size = private_bytes;
   // Devices that see virtual addresses see the pool in one piece. Else a frame must not cross the pages of memory that
   // is only contiguous within them, and there must be some to spare.

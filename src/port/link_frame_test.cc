@@ -175,7 +175,7 @@ TEST(LinkFrame, EverySubframeOfAnAggregateIsRead) {
   EXPECT_EQ(found.frames[1], hex(of(ip4, to + fourth)));
 }
 
-TEST(LinkFrame, WhyAFrameIsNotReadIsTold) {
+TEST(LinkFrame, WhyAFrameIsNotReadIsReported) {
   const auto fate = [](std::uint32_t link, const std::string& frame) { return read(link, hex(frame)).fate; };
   const std::string end = "00 " + to + third + from;
   EXPECT_EQ(fate(105, "08 42 00 " + end + "10 00 1234567800000000"), LinkFate::encrypted);

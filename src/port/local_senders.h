@@ -14,7 +14,7 @@ std::string interface_driver(const std::string& interface);
 bool has_local_senders(const std::string& interface);
 
 // Whether a device ("net_vhost0,iface=/run/vm") of DPDK's own has a kernel, a guest or another program at its other end
-// whose unfinished checksums its driver would not tell of.
+// whose unfinished checksums its driver would not report.
 bool leaves_checksums_open(const std::string& device);
 
 }  // namespace sluice::port

@@ -47,7 +47,7 @@ Expected<void> PacketRing::set_up(unsigned interface, const PacketRingOptions& o
     return tl::unexpected(failure("open"));
   }
   if (!set(socket_, PACKET_VERSION, TPACKET_V2) || !set(socket_, PACKET_VNET_HDR, 1)) {
-    return tl::unexpected(failure("tell of unfinished checksums (PACKET_VNET_HDR, Linux 4.6)"));
+    return tl::unexpected(failure("report unfinished checksums (PACKET_VNET_HDR, Linux 4.6)"));
   }
   set(socket_, PACKET_IGNORE_OUTGOING, 1);  // Linux 4.20; older ones go without
   const int queue = static_cast<int>(options.queue_bytes);
@@ -193,7 +193,7 @@ bool PacketRing::take_slot(const tpacket2_hdr& slot, rte_mempool* pool, rte_mbuf
     if ((slot.tp_status & TP_STATUS_COPY) != 0) {
       return take_queued(pool, frame, tag);
     }
-    missed_.add(1);  // the receive queue had no room
+    missed_.add(1);  // the receive queue had no capacity
     return true;
   }
   auto* const bytes = reinterpret_cast<std::uint8_t*>(const_cast<tpacket2_hdr*>(&slot)) + slot.tp_mac;
@@ -244,9 +244,9 @@ bool PacketRing::take(std::uint8_t* bytes, std::size_t length, const VirtioHeade
     }
     return true;
   }
-  const std::size_t room = rte_pktmbuf_data_room_size(pool) - RTE_PKTMBUF_HEADROOM;
+  const std::size_t capacity = rte_pktmbuf_data_room_size(pool) - RTE_PKTMBUF_HEADROOM;
   const std::size_t tagged = length + (tag.type != 0 ? tag_bytes : 0);
-  if (tagged > room || length < ETH_HLEN) {
+  if (tagged > capacity || length < ETH_HLEN) {
     errors_.add(1);
     return true;
   }
@@ -279,12 +279,12 @@ void PacketRing::put_tag(std::uint8_t* at, const Tag& tag) const {
 
 // The next frames of the packet at the head.
 std::uint16_t PacketRing::cut(rte_mempool* pool, rte_mbuf** frames, std::uint16_t count) {
-  const std::size_t room = rte_pktmbuf_data_room_size(pool) - RTE_PKTMBUF_HEADROOM;
+  const std::size_t capacity = rte_pktmbuf_data_room_size(pool) - RTE_PKTMBUF_HEADROOM;
   const std::size_t before = segments_tag_.type != 0 ? tag_bytes : 0;
   std::uint16_t taken = 0;
   while (taken < count && !segments_.done()) {
     const std::size_t length = segments_.next_length() + before;
-    if (length > room) {
+    if (length > capacity) {
       errors_.add(1);
       segments_.drop();
       break;

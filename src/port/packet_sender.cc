@@ -19,7 +19,7 @@ void add(std::atomic<std::uint64_t>& cell, std::uint64_t n) {
   cell.store(cell.load(std::memory_order_relaxed) + n, std::memory_order_relaxed);
 }
 
-// There is no room now; anything else is about the frame or the interface, and stays.
+// There is no capacity now; anything else is about the frame or the interface, and stays.
 bool passes(int error) {
   return error == EAGAIN || error == ENOBUFS || error == ENOMEM || error == EINTR;
 }

@@ -1,9 +1,9 @@
 // The transmit side of a packet socket on a kernel interface: a burst of frames by one sendmmsg(2).
 //
 // Frames go past the interface's queueing (PACKET_QDISC_BYPASS) unless that is asked for. Nobody is waited for: what
-// finds no room stays with the caller. Where `merges`, TCP frames of a burst that follow each other go as one packet of
-// up to 64 KB (packet/merger.h), as they do between kernels on such an interface. Where the interface takes none, which
-// shows when it refuses one, frames go one by one for a while.
+// finds no capacity stays with the caller. Where `merges`, TCP frames of a burst that follow each other go as one
+// packet of up to 64 KB (packet/merger.h), as they do between kernels on such an interface. Where the interface takes
+// none, which shows when it refuses one, frames go one by one for a while.
 //
 // A frame with RTE_MBUF_F_RX_L4_CKSUM_GOOD is merged on trust: PacketRing gives it to those whose checksum it finished,
 // and who changes a frame keeps the checksum right. Of every other frame the checksum is verified first.

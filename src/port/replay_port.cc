@@ -242,22 +242,22 @@ void ReplayPort::set_rate(double frames_per_second) {
   }
 }
 
-// Credits the frames of another `ticks`; those that the ring has no room for are lost.
-void ReplayPort::Queue::fall_due(double ticks, unsigned room) {
+// Credits the frames of another `ticks`; those that the ring has no capacity for are lost.
+void ReplayPort::Queue::fall_due(double ticks, unsigned capacity) {
   credit += ticks * seen_rate;
-  if (credit < room + 1.0) {
+  if (credit < capacity + 1.0) {
     return;
   }
-  const double lost = std::floor(credit - room);
+  const double lost = std::floor(credit - capacity);
   missed.store(missed.load(std::memory_order_relaxed) + static_cast<std::uint64_t>(lost), std::memory_order_relaxed);
   credit -= lost;
   gap_ticks += lost / seen_rate;
   if (gap_count == gaps.size()) {
     // Joined with the last one, which makes the frames between the two a little older than they are.
     Gap& last = gaps[(first_gap + gap_count - 1) % gaps.size()];
-    last = {taken + room, last.ticks + lost / seen_rate};
+    last = {taken + capacity, last.ticks + lost / seen_rate};
   } else {
-    gaps[(first_gap + gap_count++) % gaps.size()] = {taken + room, lost / seen_rate};
+    gaps[(first_gap + gap_count++) % gaps.size()] = {taken + capacity, lost / seen_rate};
   }
 }
 

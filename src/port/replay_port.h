@@ -73,7 +73,7 @@ class ReplayPort {
     double ticks = 0;
   };
   struct Queue {
-    void fall_due(double ticks, unsigned room);
+    void fall_due(double ticks, unsigned capacity);
     double head_waited() const;
     std::uint16_t take(rte_mbuf** frames, std::uint16_t count);
     std::uint16_t take_in_order(rte_mbuf** frames, std::uint16_t count);

@@ -128,7 +128,7 @@ TEST(ReplayPort, AFullRingKeepsWhatCameFirst) {
     for (const std::uint64_t begin = rte_rdtsc(); rte_rdtsc() - begin < ticks;) {
     }
   };
-  // Two overflows: eight frames of the first 8 ms, of which four make room for four of the time after 40 ms.
+  // Two overflows: eight frames of the first 8 ms, of which four give way to four of the time after 40 ms.
   wait(40 * ms);
   const std::uint64_t first = rte_rdtsc();
   ASSERT_EQ((*port)->rx_burst(0, burst, 4), 4);

@@ -106,7 +106,7 @@ Expected<bool> tap_is_held(const std::string& interface) {
   if (!tun) {
     return false;
   }
-  // Queues are told of a multi-queue one only; any other has a carrier while it is held, unless its holder took it
+  // Queues are shown of a multi-queue one only; any other has a carrier while it is held, unless its holder took it
   // away.
   const auto of_tun = [&](int type) { return number_of(find_netlink_attribute(*tun, type)); };
   return of_tun(IFLA_TUN_PERSIST) == 0 || of_tun(IFLA_TUN_NUM_QUEUES) != 0 ||

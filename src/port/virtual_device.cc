@@ -31,7 +31,7 @@ constexpr unsigned ethernet_bytes = 14 + 2 * 4;  // header and two VLAN tags
 // af_xdp: the kernel keeps a headroom of its own in each frame buffer, and a buffer with DPDK's header is one page at
 // most.
 constexpr unsigned xdp_headroom = 256;
-constexpr unsigned xdp_largest_room = 4096 - 384;
+constexpr unsigned xdp_largest_capacity = 4096 - 384;
 
 constexpr unsigned bytes_beside_frame = 320;  // of a frame's buffer
 
@@ -122,14 +122,14 @@ Expected<void> packet_sizes(const PortOptions& port) {
 }
 
 Expected<void> xdp_sizes(const PortOptions& port, const MemoryOptions& memory) {
-  if (memory.frame_bytes > xdp_largest_room) {
+  if (memory.frame_bytes > xdp_largest_capacity) {
     return make_error("AF_XDP takes frame buffers of one page: [memory] frame_bytes may be " +
-                      std::to_string(xdp_largest_room) + " at most");
+                      std::to_string(xdp_largest_capacity) + " at most");
   }
   if (const unsigned needed = port.mtu + ethernet_bytes + xdp_headroom; memory.frame_bytes < needed) {
-    if (needed > xdp_largest_room) {
+    if (needed > xdp_largest_capacity) {
       return make_error("AF_XDP takes frame buffers of one page: mtu may be " +
-                        std::to_string(xdp_largest_room - ethernet_bytes - xdp_headroom) + " at most");
+                        std::to_string(xdp_largest_capacity - ethernet_bytes - xdp_headroom) + " at most");
     }
     return make_error("AF_XDP keeps " + std::to_string(xdp_headroom) + " bytes of each frame buffer: mtu = " +
                       std::to_string(port.mtu) + " needs [memory] frame_bytes = " + std::to_string(needed));

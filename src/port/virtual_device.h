@@ -1,4 +1,4 @@
-// What DPDK 22.11's virtual devices must be told so that they carry a router's frames whole, and what they cannot do.
+// What DPDK 22.11's virtual devices must be given so that they carry a router's frames whole, and what they cannot do.
 // docs/configuration.md has the same by driver, for users. Thread-safety: none of it keeps state. Cost: start only.
 #pragma once
 

@@ -16,7 +16,7 @@ PortOptions port(const std::string& device, unsigned mtu = 1500, unsigned queues
   return options;
 }
 
-TEST(VirtualDevice, TellsDriversApart) {
+TEST(VirtualDevice, DistinguishesDrivers) {
   EXPECT_TRUE(is_driver("net_tap", "net_tap"));
   EXPECT_TRUE(is_driver("net_tap12,iface=net_ring0", "net_tap"));
   EXPECT_FALSE(is_driver("net_tap0,iface=net_ring0", "net_ring"));
@@ -67,7 +67,7 @@ TEST(VirtualDevice, AddsWhatFollowsFromTheOtherOptionsAndNothingThatIsThere) {
   }
 }
 
-TEST(VirtualDevice, SizesThatDoNotFitAreToldWithoutTheDevice) {
+TEST(VirtualDevice, SizesThatDoNotFitAreReportedWithoutTheDevice) {
   MemoryOptions memory;
   const std::pair<PortOptions, const char*> cases[] = {
       {port("net_af_packet0,iface=gone", 9000), "mtu = 9000 needs [memory] frame_bytes = 9022"},

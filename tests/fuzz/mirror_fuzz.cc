@@ -1,5 +1,6 @@
 // Any sequence of rtnetlink messages into the shadows behind the netlink mirror. At every moment the control plane has
-// been told one route for a prefix, all that it was told is taken back in the end, and it never has a reason to refuse.
+// been announced one route for a prefix, all that it was announced is taken back in the end, and it never has a reason
+// to refuse.
 //
 // Messages stand for themselves; an answer (NLMSG_DONE, NLMSG_ERROR) stands for what the mirror does between messages:
 // the rest of its error number divided by four chooses settle, a dump that names nothing, or the begin of a dump.
@@ -98,8 +99,8 @@ class Mirror : public Visitor {
   void check() const {
     REQUIRE(routes_.refusals() == 0);
     REQUIRE(neighbours_.refusals() == 0);
-    REQUIRE(routes_.prefixes_told() == plane_.routes.size());
-    REQUIRE(neighbours_.told() == plane_.neighbours.size());
+    REQUIRE(routes_.prefixes_announced() == plane_.routes.size());
+    REQUIRE(neighbours_.announced() == plane_.neighbours.size());
     const packet::IpPrefix* last = nullptr;
     for (const auto& [key, route] : plane_.routes) {
       REQUIRE(last == nullptr || *last != key.first);

@@ -42,8 +42,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   std::uint16_t fields[4];
   std::memcpy(fields, data, sizeof fields);
   const std::vector<std::uint8_t> frame(data + field_bytes, data + size);
-  std::vector<std::uint8_t> told = frame;
-  (void)finish_checksum(told.data(), told.size(), fields[0] % 2048, fields[1] % 64);
+  std::vector<std::uint8_t> finished = frame;
+  (void)finish_checksum(finished.data(), finished.size(), fields[0] % 2048, fields[1] % 64);
   std::vector<std::uint8_t> marked = frame;
   if (finish_marked_checksum(marked.data(), marked.size())) {
     const auto places = find_headers(marked.data(), marked.size());

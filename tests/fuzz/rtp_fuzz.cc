@@ -1,5 +1,5 @@
 // Any bytes as a packet in clear: the headers' parsers stay inside it, and what protect accepts, under every suite,
-// unprotect gives back, once. Nothing is written behind the room that a packet has.
+// unprotect gives back, once. Nothing is written behind the capacity that a packet has.
 //
 // Input: a packet.
 #include <algorithm>
@@ -40,19 +40,19 @@ struct Ends {
   Channel sender, receiver;
 };
 
-// Prepares, computes, finishes; the room of the packet ends where the guard begins.
+// Prepares, computes, finishes; the capacity of the packet ends where the guard begins.
 Status pass(crypto::Cpu& cpu, const crypto::KeyTable& keys, Channel& channel, std::vector<std::uint8_t>& packet,
-            std::size_t room) {
+            std::size_t capacity) {
   const auto length = static_cast<std::uint32_t>(packet.size());
-  packet.resize(room);
-  packet.resize(room + guard, guard_byte);
+  packet.resize(capacity);
+  packet.resize(capacity + guard, guard_byte);
   crypto::Job job{};
   Pending pending{};
   crypto::Verdict verdict{};
-  Status status = channel.prepare({packet.data(), length, static_cast<std::uint32_t>(room)}, job, pending);
+  Status status = channel.prepare({packet.data(), length, static_cast<std::uint32_t>(capacity)}, job, pending);
   if (status == Status::ok) {
     REQUIRE(job.data == reinterpret_cast<std::uint64_t>(packet.data()));
-    REQUIRE(std::size_t{job.cipher_offset} + job.cipher_length <= room && pending.length <= room);
+    REQUIRE(std::size_t{job.cipher_offset} + job.cipher_length <= capacity && pending.length <= capacity);
     cpu.run(keys, {&job, 1}, {&verdict, 1});
     status = channel.finish(pending, verdict);
   }

@@ -1,6 +1,6 @@
 // Any segments in any order: each direction's bytes come once, in order, as their number in the stream says, gaps
 // included. Memory is bounded and all of it comes back; of a segment that is refused nothing comes; what has waited
-// comes as it was told it may. The corpus holds plain conversations, one file each.
+// comes as it was announced that it may. The corpus holds plain conversations, one file each.
 //
 // Input: a byte of settings, then segments: flags, direction and whether it begins anew there, two bytes of sequence,
 // two of acknowledgment, one of length.
@@ -58,7 +58,7 @@ StreamSettings settings_of(std::uint8_t byte) {
   settings.midstream = (byte & 16) != 0;
   settings.ahead = byte & 32 ? 200 : 1U << 20;
   settings.drop_conflicts = (byte & 64) != 0;
-  settings.drop_without_room = (byte & 128) != 0;
+  settings.drop_without_capacity = (byte & 128) != 0;
   return settings;
 }
 
@@ -98,10 +98,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const std::uint64_t released = checker.released;
     const Waiting waiting = Reassembler::may_release(stream, direction, packet);
     const Taken taken = reassembler.feed(stream, direction, packet, checker);
-    const bool more = (packet.tcp_flags & tcp_rst) != 0 || !reassembler.settings().drop_without_room;
+    const bool more = (packet.tcp_flags & tcp_rst) != 0 || !reassembler.settings().drop_without_capacity;
     REQUIRE(more || checker.released - released <= waiting.bytes + packet.payload.size());
     REQUIRE(taken == Taken::all || !packet.payload.empty());
-    REQUIRE(!checker.own || (taken != Taken::conflict && taken != Taken::no_room));
+    REQUIRE(!checker.own || (taken != Taken::conflict && taken != Taken::no_capacity));
     for (const StreamSide& side : stream.sides) {
       REQUIRE((side.held == nullptr) == (side.held_count == 0) && (side.held == nullptr) == (side.held_bytes == 0));
     }

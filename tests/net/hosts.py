@@ -155,7 +155,7 @@ class Host(Here):
         return self.inside(connect)
 
     def udp_error(self, server, port, payload=b"x"):
-        """What the kernel has been told about a datagram to there; None: nothing, within two seconds."""
+        """What the kernel has learned about a datagram to there; None: nothing, within two seconds."""
         def send():
             with socket.socket(socket.AF_INET6 if ":" in server else socket.AF_INET, socket.SOCK_DGRAM) as wire:
                 wire.settimeout(2)

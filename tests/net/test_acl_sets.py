@@ -43,12 +43,12 @@ action = "reject"
 
 
 @pytest.mark.parametrize("server", [SERVER4, SERVER6])
-def test_what_is_rejected_is_told_at_once(network, server):
+def test_what_is_rejected_is_answered_at_once(network, server):
     assert "2 ACL rules are in force" in network.gateway.reload_acl(REJECT)
     assert network.client.connects(server, WEB) == "open"
     assert network.client.connects(server, CLOSED) == "Connection refused"
-    told = network.client.udp_error(server, 7003, b"x" * 100)
-    assert told in ("No route to host", "Permission denied", "Network is unreachable"), told
+    reported = network.client.udp_error(server, 7003, b"x" * 100)
+    assert reported in ("No route to host", "Permission denied", "Network is unreachable"), reported
     client = CLIENT6 if ":" in server else CLIENT4
     listener = network.client.inside(
         lambda: socket.create_server(("", CLOSED), family=socket.AF_INET6 if ":" in server else socket.AF_INET))
@@ -177,7 +177,7 @@ def test_check_names_the_line_of_a_set_s_file(network):
 LOG = """eve = "{eve}"
 log_per_second = 5
 [[acl.rule]]
-name = "told"
+name = "rejected"
 comment = "a \\\\ b"
 protocol = "udp"
 destination_port = 7100
@@ -207,7 +207,7 @@ def test_what_is_logged_is_limited_and_counted(network):
     line = dropped[0]
     assert (line["src_ip"], line["dest_ip"], line["dest_port"], line["proto"]) == (CLIENT4, SERVER4, 7100, "UDP")
     assert line["in_iface"] == "lan" and line["drop"]["reason"] == "acl" and line["drop"]["len"] == 128
-    assert line["acl"]["rule"] == 1 and line["acl"]["name"] == "told" and line["acl"]["comment"] == "a \\ b"
+    assert line["acl"]["rule"] == 1 and line["acl"]["name"] == "rejected" and line["acl"]["comment"] == "a \\ b"
     assert line["acl"]["action"] == "deny" and line["acl"]["out_iface"] == "wan"
     passed = next(line for line in lines() if line["event_type"] == "acl")
     assert passed["proto"] == "ICMP" and passed["acl"]["verdict"] == "passed"

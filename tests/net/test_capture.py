@@ -44,9 +44,9 @@ def packets(data):
             names.append(options(body[8:])[2].decode())
         elif kind == 6:
             interface, _, _, size, _ = struct.unpack_from("<5I", body)
-            told = options(body[20 + (size + 3) // 4 * 4:])
-            found.append(Packet(names[interface], struct.unpack("<I", told[2])[0] & 3, told.get(1, b"").decode(), body[20:20 + size],
-                                struct.unpack("<Q", told[4])[0] if 4 in told else 0))
+            fields = options(body[20 + (size + 3) // 4 * 4:])
+            found.append(Packet(names[interface], struct.unpack("<I", fields[2])[0] & 3, fields.get(1, b"").decode(), body[20:20 + size],
+                                struct.unpack("<Q", fields[4])[0] if 4 in fields else 0))
     return found
 
 
@@ -134,7 +134,7 @@ def test_a_capture_that_cannot_be_is_refused_and_empties_no_file(network, tmp_pa
     assert path.read_text(encoding="utf-8") == "kept"
 
 
-def test_a_filter_of_up_to_4096_bytes_is_taken_and_a_longer_one_is_told(network, tmp_path):
+def test_a_filter_of_up_to_4096_bytes_is_taken_and_a_longer_one_is_reported(network, tmp_path):
     many = " or ".join(f"host 10.2.0.{i}" for i in range(2, 222))
     assert 3900 < len(many) < 4096
     with Capture(network, tmp_path, "lan", many) as capture:
@@ -145,7 +145,7 @@ def test_a_filter_of_up_to_4096_bytes_is_taken_and_a_longer_one_is_told(network,
     assert f"filter: has {len(many) + 20 * 19} bytes, and 4096 are the most" in answer and not path.exists(), answer
 
 
-def test_a_reader_that_stalls_is_told_that_it_was_left(network):
+def test_a_reader_that_stalls_is_notified_that_it_was_left(network):
     """Nobody reads the pipe for longer than two seconds, while more comes than it and the socket hold."""
     with network.router.spawn([SLUICE, "capture", "any"], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as capture:
         assert b"capturing" in capture.stderr.readline()

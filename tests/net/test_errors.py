@@ -34,7 +34,7 @@ def test_no_route_is_answered(network, target, router, words):
     pytest.param("2001:db8:2::77", "Destination unreachable: Address unreachable", id="ipv6"),
 ])
 def test_a_silent_neighbour_is_answered(network, target, words):
-    """ARP and ND give up after three tries, a second each; the sender is told."""
+    """ARP and ND give up after three tries, a second each; the sender is notified."""
     answer = network.client.run(f"ping -n -c 6 -W 6 {target}", check=False)
     assert words in answer
 
@@ -52,7 +52,7 @@ def test_an_unreachable_route_is_answered_and_a_blackhole_is_silent(network):
 
 
 def test_too_big_for_the_next_link(network):
-    """Somebody gives the second link an MTU of 1,400: its twin follows, the sender is told, and its next packets fit."""
+    """Somebody gives the second link an MTU of 1,400: its twin follows, the sender is notified, and its next packets fit."""
     network.server.ip("link set eth0 mtu 1400")
     network.router.ip("link set wan0 mtu 1400")
     try:
@@ -60,13 +60,13 @@ def test_too_big_for_the_next_link(network):
         assert wait_until(lambda: "port wan: the MTU of its interface is 1400, smaller than the port's 1500 (ip link set wan0 mtu 1500" in
                           network.gateway.why_degraded(), 3), network.gateway.why_degraded()
 
-        def told(target, words):
+        def reported(target, words):
             answer = network.client.run(f"ping -n -c 1 -W 1 -M do -s 1432 {target}", check=False)
             return words in answer
 
-        assert wait_until(lambda: told(SERVER4, "Frag needed and DF set (mtu = 1400)"), 5, 1.1)
+        assert wait_until(lambda: reported(SERVER4, "Frag needed and DF set (mtu = 1400)"), 5, 1.1)
         assert "mtu 1400" in network.client.ip(f"route get {SERVER4}")
-        assert wait_until(lambda: told(SERVER6, "Packet too big: mtu=1400"), 5, 1.1)
+        assert wait_until(lambda: reported(SERVER6, "Packet too big: mtu=1400"), 5, 1.1)
         assert "mtu 1400" in network.client.ip(f"-6 route get {SERVER6}")
         # Without "don't fragment", IPv4 is fragmented on the way and arrives; a packet that fits goes as it is.
         network.client.ip("route flush cache")

@@ -99,8 +99,8 @@ def test_a_link_that_fails_and_comes_back_under_load(tmp_path, wan, take_down):
         assert network.gateway.stats()["conserved"]
 
 
-def test_frames_for_a_dead_link_do_not_go_to_the_driver_until_the_kernel_tells_of_it(tmp_path):
-    """Linux tells of lost carriers once a second: after a bridge's, the twin's is mostly told late. The port's own is looked at."""
+def test_frames_for_a_dead_link_do_not_go_to_the_driver_until_the_kernel_reports_it(tmp_path):
+    """Linux reports lost carriers once a second: after a bridge's, the twin's is mostly reported late. The port's own is looked at."""
     with on("net_af_packet", tmp_path) as network:
         gateway = network.start()
         network.router.batch(["link add br0 type bridge", "link add in0 type veth peer name in1", "link set in0 master br0",
@@ -136,7 +136,7 @@ def test_what_finds_the_receive_ring_full_is_counted_as_missed(tmp_path, driver)
 
 
 def test_what_finds_the_transmit_ring_full_is_dropped_as_tx_full(tmp_path):
-    """A link of 1 Mbit/s behind a queue that keeps everything: the room of the packet socket fills up, and empties again."""
+    """A link of 1 Mbit/s behind a queue that keeps everything: the packet socket's buffer fills up, and empties again."""
     ports = [("lan", "net_af_packet0,iface=lan0", "sl-lan"), ("wan", "net_af_packet1,iface=wan0,qdisc_bypass=0", "sl-wan")]
     with Topology(tmp_path, ports=ports) as network:
         network.start()

@@ -81,8 +81,8 @@ def test_an_attack_is_dropped_with_its_flow_and_browsing_goes_on(inline, family)
         return [event for event in inline.events("drop") if event["flow_id"] == alert["flow_id"]]
 
     assert wait_until(lambda: len(drops()) >= 2, 3)
-    told = [(event["drop"]["reason"], event.get("alert", {}).get("signature_id")) for event in drops()]
-    assert told[0] == ("rules", 1000002) and set(told[1:]) == {("flow drop", None)}, told
+    reported = [(event["drop"]["reason"], event.get("alert", {}).get("signature_id")) for event in drops()]
+    assert reported[0] == ("rules", 1000002) and set(reported[1:]) == {("flow drop", None)}, reported
 
 
 def same(one, other):
@@ -95,13 +95,13 @@ def test_what_lies_across_segments_does_not_pass_whole(inline):
 
 
 @pytest.mark.parametrize("family", [0, 1], ids=["ipv4", "ipv6"])
-def test_reject_tells_the_client_at_once(inline, family):
+def test_reject_notifies_the_client_at_once(inline, family):
     server = inline.servers[family]
     began = time.monotonic()
     assert browse(inline.client, server, "/forbidden", timeout=10) is ConnectionResetError
     assert browse(inline.client, server, port=23, timeout=10) is ConnectionRefusedError
-    told = inline.client.udp_error(server, 69, b"\0\1file\0octet\0")
-    assert told in [os.strerror(number) for number in (errno.EHOSTUNREACH, errno.EACCES, errno.ECONNREFUSED)]
+    reported = inline.client.udp_error(server, 69, b"\0\1file\0octet\0")
+    assert reported in [os.strerror(number) for number in (errno.EHOSTUNREACH, errno.EACCES, errno.ECONNREFUSED)]
     assert time.monotonic() - began < 5, "each by an answer, not by a timeout"
     assert "/forbidden" not in inline.web.requests()
     assert browse(inline.client, server) == (200, b"hello\n")
@@ -140,7 +140,7 @@ def test_datagrams_in_fragments_are_inspected_whole(inline, family):
 def test_metrics_are_in_stats_and_metrics(inline):
     browse(inline.client, inline.servers[0], ATTACK, timeout=0.5)
     metrics = inline.metrics()
-    for name in ("inspect_frames", "inspect_candidates", "inspect_alerts", "inspect_flows_made", "inspect_flows"):
+    for name in ("inspect_frames", "inspect_prefilter_matches", "inspect_alerts", "inspect_flows_made", "inspect_flows"):
         assert metrics[name] > 0, name
     text = inline.gateway.control("stats")
     assert re.search(r"inspect_alerts +[1-9]", text) and re.search(r"inspect_dropped +[1-9]", text), text

@@ -1,4 +1,4 @@
-"""What an attack on the inspector itself comes to: too much to look at, what cannot be told apart, limits and room that runs out."""
+"""What an attack on the inspector itself comes to: too much to look at, what cannot be distinguished, limits and capacity that runs out."""
 
 import re
 import socket
@@ -69,7 +69,7 @@ def test_what_an_attack_on_the_engine_leaves_is_counted(tmp_path, policy):
 
 
 def drops_of_streams(wire):
-    return {reason: count for reason, count in wire.gateway.drops().items() if reason in ("inspect_conflict", "inspect_no_room")}
+    return {reason: count for reason, count in wire.gateway.drops().items() if reason in ("inspect_conflict", "inspect_no_capacity")}
 
 
 def test_a_lossy_link_that_reorders_frames_is_no_attack(tmp_path):
@@ -192,9 +192,9 @@ def test_dropped_conversations_leave_their_streams_to_others(tmp_path):
 
 @pytest.mark.parametrize("setting, said, metric", [
     ("streams = 16", "because all [inspect] streams are in use", "inspect_streams_refused"),
-    ("http = 16", "room for HTTP has run out", "inspect_http_evicted"),
+    ("http = 16", "capacity for HTTP has run out", "inspect_http_evicted"),
 ])
-def test_the_log_says_when_room_has_run_out(tmp_path, setting, said, metric):
+def test_the_log_says_when_capacity_has_run_out(tmp_path, setting, said, metric):
     with Wire(tmp_path, inspect=[setting]) as wire:
         server = wire.servers[0]
         wire.client.inside(hold_open, server, 8)

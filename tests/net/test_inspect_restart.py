@@ -8,7 +8,7 @@ from inspected import Routed
 
 
 class Bulk:
-    """As many bytes as there is room for, from one host's kernel to the other's."""
+    """As many bytes as fit, from one host's kernel to the other's."""
 
     def __init__(self, sender, receiver):
         self.ends, self.received = (sender, receiver), 0

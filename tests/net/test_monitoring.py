@@ -1,4 +1,4 @@
-"""What a running gateway tells whoever watches it: /healthz, /readyz, /metrics, alert rules and the dashboard."""
+"""What a running gateway reports to whoever watches it: /healthz, /readyz, /metrics, alert rules and the dashboard."""
 
 import itertools
 import json
@@ -106,7 +106,7 @@ def segment(number, right):
     return packet4(6, bytes(content))
 
 
-def test_checksums_that_nobody_finishes_are_told(tmp_path):
+def test_checksums_that_nobody_finishes_are_reported(tmp_path):
     """A driver that does not say which they are; the kernel's end of the TAP is given frames as a card without offloads would send."""
     with Lab() as lab:
         host = lab.host("router")
@@ -147,7 +147,7 @@ def test_a_full_disk_is_not_ready(gateway):
     gateway.eve.symlink_to("/dev/full")
     gateway.control("reopen")
     assert wait_until(lambda: ailing(gateway, "output_lost"), 5), gateway.why_degraded()
-    assert f"{gateway.eve} cannot be written: No space left on device (make room on its disk" in gateway.why_degraded()
+    assert f"{gateway.eve} cannot be written: No space left on device (free some space on its disk" in gateway.why_degraded()
     gateway.eve.unlink()
     gateway.control("reopen")
     assert wait_until(lambda: ailing(gateway, None), 5), gateway.why_degraded()

@@ -15,7 +15,7 @@ UDP_SEGMENT = 103  # of SOL_UDP: the size of each datagram of what is sent
 
 
 def first_router():
-    """What the README tells to write into router.toml, and what to type."""
+    """What the README says to write into router.toml, and what to type."""
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     section = re.search(r"^## A first router\n(.*?)^## ", text, re.M | re.S)[1]
     toml = re.search(r"^```toml\n(.*?)^```$", section, re.M | re.S)[1]

@@ -109,7 +109,7 @@ def test_a_running_gateway_loads_no_other_plugin(network, plugin, tmp_path):
     assert "udp_prefix: 4 bytes" in network.gateway.control("reload")
 
 
-def test_a_new_file_in_its_place_is_told_and_not_taken(network, plugin):
+def test_a_new_file_in_its_place_is_reported_and_not_taken(network, plugin):
     content = plugin.read_bytes()
     plugin.unlink()
     plugin.write_bytes(content)

@@ -1,4 +1,4 @@
-"""A gateway that runs for years: addresses and twins over restarts, and what its service manager is told."""
+"""A gateway that runs for years: addresses and twins over restarts, and what its service manager is sent."""
 
 import os
 import re
@@ -139,18 +139,18 @@ class Manager:
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self.socket.bind(str(path))
         self.socket.settimeout(0.05)
-        self.told = []
+        self.received = []
 
     def heard(self, begin):
         """Whether a line that begins so has come."""
         try:
             while True:
-                self.told.append(self.socket.recv(4096).decode().splitlines())
+                self.received.append(self.socket.recv(4096).decode().splitlines())
         except TimeoutError:
-            return any(line.startswith(begin) for lines in self.told for line in lines)
+            return any(line.startswith(begin) for lines in self.received for line in lines)
 
 
-def test_its_manager_is_told_when_it_is_ready_reloads_and_ends(router, tmp_path):
+def test_its_manager_is_notified_when_it_is_ready_reloads_and_ends(router, tmp_path):
     """READY when daemons find the twins as they need them; a watchdog's signs; the end."""
     manager = Manager(tmp_path / "notify")
     gateway = Gateway(router, tmp_path, text_of(['address = ["10.1.0.1/24"]'], ['address = ["10.2.0.1/24"]']),
@@ -163,15 +163,15 @@ def test_its_manager_is_told_when_it_is_ready_reloads_and_ends(router, tmp_path)
         assert ",UP" in shown and own in shown, shown
     assert gateway.healthy(), "the API answers"
     assert wait_until(lambda: manager.heard("WATCHDOG=1"), 3)
-    assert not any("RELOADING=1" in lines for lines in manager.told)
+    assert not any("RELOADING=1" in lines for lines in manager.received)
     for _ in range(2):
-        manager.told.clear()
+        manager.received.clear()
         gateway.process.send_signal(signal.SIGHUP)
-        assert wait_until(lambda: manager.heard("RELOADING=1") and manager.heard("READY=1"), 5), manager.told
-    reloading = next(lines for lines in manager.told if "RELOADING=1" in lines)
+        assert wait_until(lambda: manager.heard("RELOADING=1") and manager.heard("READY=1"), 5), manager.received
+    reloading = next(lines for lines in manager.received if "RELOADING=1" in lines)
     assert any(re.fullmatch(r"MONOTONIC_USEC=\d+", line) for line in reloading)
     router.ip("link set sl-lan down")
-    assert wait_until(lambda: manager.heard("STATUS=forwards, degraded: port lan: its twin sl-lan is down"), 8), manager.told
+    assert wait_until(lambda: manager.heard("STATUS=forwards, degraded: port lan: its twin sl-lan is down"), 8), manager.received
     assert not manager.heard("STOPPING=1")
     gateway.interrupt()
     assert manager.heard("STOPPING=1")
@@ -184,7 +184,7 @@ def test_a_process_that_stands_still_gives_no_signs(router, tmp_path):
     assert wait_until(lambda: manager.heard("WATCHDOG=1"), 3)
     gateway.process.send_signal(signal.SIGSTOP)
     manager.heard("")
-    manager.told.clear()
+    manager.received.clear()
     assert not wait_until(lambda: manager.heard("WATCHDOG=1"), 1)
     gateway.process.send_signal(signal.SIGCONT)
     assert wait_until(lambda: manager.heard("WATCHDOG=1"), 3)

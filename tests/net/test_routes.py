@@ -183,11 +183,11 @@ def test_what_a_route_of_the_table_cannot_forward_is_answered(table_ways, target
     for host, interface in ((table_ways.server, "eth0"), (table_ways.router, "wan0"), (table_ways.router, "sl-wan")):
         host.ip(f"link set {interface} mtu 1400")
 
-    def told():
+    def reported():
         answer = client.run(f"ping -n -c 1 -W 1 -M do -s {1500 - headers} {target}", check=False)
         return f"From {router} icmp_seq=1 {too_big}" in answer
 
-    assert wait_until(told, 5, 1.1)
+    assert wait_until(reported, 5, 1.1)
     assert "mtu 1400" in client.ip(f"route get {target}")
     assert icmp_errors(table_ways)["too_big"] == 1
     assert "3 received" in client.run(f"ping -n -i 0.2 -c 3 -W 1 -M do -s {1400 - headers} {target}")
@@ -211,7 +211,7 @@ def test_what_a_route_of_the_table_does_not_do_is_dropped_under_a_name(table_way
 
 def test_a_gateway_that_the_kernel_has_no_route_to_is_resolved(fresh):
     """The twin of wan has no address: only the gateway's own file says what is on its link. Until the next hop is known nobody
-    tells the client that there is no way."""
+    answers the client that there is no way."""
     table = fresh.folder / "routes.txt"
     table.write_text(f"10.9.0.0/24 {SERVER4}\n2001:db8:9::/48 {SERVER6}\n", encoding="utf-8")
     connected = [f'[[route.connected]]\nport = "wan"\nprefix = "{prefix}"' for prefix in ("10.2.0.0/24", "2001:db8:2::/64")]
@@ -279,8 +279,8 @@ def test_a_foreign_sender_address_moves_no_traffic(two_ways, family, prefix, gat
     assert two_ways.reaches(target)
 
 
-def test_routes_without_room_are_forwarded_by_as_soon_as_there_is(fresh):
-    """A table for 30 routes, of which the kernel has more; nothing but room makes the others fit."""
+def test_routes_without_capacity_are_forwarded_by_as_soon_as_there_is(fresh):
+    """A table for 30 routes, of which the kernel has more; nothing but capacity makes the others fit."""
     fresh.configuration = {"route": ("kernel = true", "max_ipv4 = 30", "max_ipv6 = 1000")}
     gateway = fresh.start()
     fresh.router.batch([f"route add 198.51.{i}.0/24 via {SERVER4}" for i in range(40)])

@@ -163,11 +163,11 @@ def test_a_server_is_not_opened_past_the_proxy(network):
     check_secret_and_whole(*play(network, ffmpeg(ROUTER_LAN4, 3))[:2], least=30)
 
 
-def test_strays_are_the_hosts(network):
+def test_unmatched_packets_are_the_hosts(network):
     """UDP at a media port that no stream has goes to the kernel, which refuses it, and is counted."""
     before = network.metric("srtp_media_to_host")
     code = (f"import socket; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.connect(('{ROUTER_LAN4}', {LAST})); s.settimeout(5)\n"
-            "s.send(b'stray')\n"
+            "s.send(b'unmatched')\n"
             "try: s.recv(1)\n"
             "except ConnectionRefusedError: print('refused')")
     assert "refused" in network.client.run(["python3", "-c", code])
@@ -175,7 +175,7 @@ def test_strays_are_the_hosts(network):
 
 
 def test_ports_run_out_and_come_back(tmp_path):
-    """Room for one client's two media."""
+    """Capacity for one client's two media."""
     with explicit(tmp_path, media_ports="20000-20003") as network:
         network.start()
         network.serve()

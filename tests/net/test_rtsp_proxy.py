@@ -24,7 +24,7 @@ _reason = why_not()
 pytestmark = pytest.mark.skipif(_reason is not None, reason=str(_reason))
 
 TCP_REPAIR, SO_ATTACH_FILTER = 19, 26  # of Linux; a socket that is closed while it is repaired sends nothing
-FILM_RATE = 2_500_000  # room for one: b=AS:2048 of the pictures, and the sound
+FILM_RATE = 2_500_000  # capacity for one: b=AS:2048 of the pictures, and the sound
 
 
 @pytest.fixture(scope="module")
@@ -127,19 +127,19 @@ def test_a_server_that_restarts(network):
     check_secret_and_whole(outside, inside, least=30)
 
 
-def test_no_key_is_told(network):
+def test_no_key_is_reported(network):
     with Capture(network.client, "eth0") as outside:
         client = network.client.spawn(ffmpeg(SERVER4, 60))
         assert wait_until(lambda: network.metric("rtsp_media") == 2, 20)
         listed = network.gateway.get("/api/v1/srtp")
-        told = [listed, network.gateway.log(), network.gateway.get("/api/v1/config"), network.gateway.get("/api/v1/stats"),
+        reported = [listed, network.gateway.log(), network.gateway.get("/api/v1/config"), network.gateway.get("/api/v1/stats"),
                 network.gateway.get("/metrics"), network.gateway.control("srtp", "list")]
         stop(client)
     rows = [row for row in json.loads(listed)["streams"] if row["action"] != "ended"]
     assert [row["origin"] for row in rows] == ["rtsp"] * 6, "of each medium RTP and RTCP to the client, and the client's RTCP"
     assert all(row["ingress"] == {CLIENT4: "lan", SERVER4: "wan"}[row["stream"].partition(":")[0]] for row in rows), rows
     for key in offered_keys(outside.tcp_text()):
-        assert not any(base64.b64encode(key).decode()[:12] in one for one in told)
+        assert not any(base64.b64encode(key).decode()[:12] in one for one in reported)
 
 
 def stack_of(pid, thread):
@@ -213,7 +213,7 @@ def test_a_client_that_vanishes_times_out(tmp_path):
         network.client.ip("link set eth0 up")
         network.client.ip("route replace default via 10.1.0.1")
         with Player(network, SERVER4, 40000) as player:
-            assert len(player.play().packets(0, 20)) == 20, "there is room for one film, and it is free"
+            assert len(player.play().packets(0, 20)) == 20, "there is capacity for one film, and it is free"
             with Player(network, SERVER4, 41000) as second:
                 second.learn(second.ask(second.request("DESCRIBE", Accept="application/sdp"))[0])
                 answer, = second.ask(second.request("SETUP", second.controls[0], Transport="RTP/SAVP;unicast;client_port=41000-41001"))
@@ -301,7 +301,7 @@ def test_a_client_that_vanished_comes_back_at_its_ports(tmp_path, host_is_back):
 
 
 def test_a_server_that_does_not_answer_keeps_no_rate(tmp_path):
-    """It describes a film, and says nothing to its SETUP: 504, and there is room again for what only one has room for."""
+    """It describes a film, and says nothing to its SETUP: 504, and there is capacity again for what only one has capacity for."""
     with film(tmp_path, "max_rate = 64_000", 'answer_timeout = "2s"') as network:
         network.start()
         description = b"v=0\r\nm=audio 0 RTP/AVP 8\r\nb=AS:64\r\na=control:t1\r\n"
@@ -342,7 +342,7 @@ def test_nothing_is_left_behind(tmp_path):
             said = network.gateway.interrupt()
         network.gateway = None
         assert said.count("the gateway has ended the connection (stopped)") == 2, said
-        assert b"TEARDOWN rtsp://" in inside.tcp_text(), "the server is told that its client has gone"
+        assert b"TEARDOWN rtsp://" in inside.tcp_text(), "the server is notified that its client has gone"
         assert "lookup 1554" not in network.router.ip("rule") and "lookup 1554" not in network.router.ip("-6 rule")
         assert "local" not in network.router.run("ip route show table 1554", check=False)
 

@@ -122,7 +122,7 @@ def test_reload_keeps_what_stays_and_says_no_key(network):
 
 
 def test_streams_over_the_api(network, tmp_path):
-    """One more, told to the gateway while it runs, protects; once it is taken away, nothing of it goes on in clear
+    """One more, given to the gateway while it runs, protects; once it is taken away, nothing of it goes on in clear
     until it is released."""
     port = 7004
     receiver = Peer(OUT, inbound=True)

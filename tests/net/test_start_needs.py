@@ -1,4 +1,4 @@
-"""What a start would refuse on this machine: `check` says it, with the same line, and the exit status of `run` tells whether to try again."""
+"""What a start would refuse on this machine: `check` says it, with the same line, and the exit status of `run` says whether to try again."""
 
 import socket
 
@@ -67,7 +67,7 @@ def test_the_gateway_of_another_file_is_another_with_all_that_it_has(running, tm
         assert sum(word in lack for lack in lacks) == 1, (word, lacks)
 
 
-def test_ipv6_that_is_off_is_told(lab, tmp_path):
+def test_ipv6_that_is_off_is_reported(lab, tmp_path):
     host = lab.host("no-ipv6")
     host.run("sysctl -qw net.ipv6.conf.default.disable_ipv6=1")
     text = config([("a", NULL_PORTS[0][1], "tw-c"), NULL_PORTS[1]], last="bridge", listen="127.0.0.1:0", **SMALL)
@@ -76,7 +76,7 @@ def test_ipv6_that_is_off_is_told(lab, tmp_path):
     assert len(lacks) == 1 and "IPv6 is off" in lacks[0] and place(lacks[0]) == place(refusal), lacks
 
 
-def test_ipv6_that_is_off_on_a_twin_that_is_there_is_told_of_that_one(lab, tmp_path):
+def test_ipv6_that_is_off_on_a_twin_that_is_there_is_reported_of_that_one(lab, tmp_path):
     host = lab.host("twin-no-ipv6")
     host.ip("tuntap add tw-d mode tap")
     host.run("sysctl -qw net.ipv6.conf.tw-d.disable_ipv6=1")
@@ -87,7 +87,7 @@ def test_ipv6_that_is_off_on_a_twin_that_is_there_is_told_of_that_one(lab, tmp_p
     assert "sysctl net.ipv6.conf.tw-d.disable_ipv6=0" in refusal
 
 
-def test_a_port_of_rtsp_that_another_program_has_is_told(lab, tmp_path):
+def test_a_port_of_rtsp_that_another_program_has_is_reported(lab, tmp_path):
     host = lab.host("rtsp")
     text = config([("a", NULL_PORTS[0][1], "tw-a"), ("b", NULL_PORTS[1][1], "tw-b")], listen="127.0.0.1:0", size="384M", memory=("frames = 4096",),
                   srtp='[srtp]\n[srtp.rtsp]\nservers = ["192.0.2.0/24"]\n', route=("max_ipv4 = 20000", "max_ipv6 = 5000"))
@@ -108,7 +108,7 @@ def test_check_of_a_gateway_that_runs_lacks_nothing(running, tmp_path):
     pytest.param("wan0", "--nofile=40:40", "sys_resource", "this process may have 40 files open", "LimitNOFILE", id="files"),
     pytest.param("net_af_xdp0,iface=wan0", "--memlock=65536:65536", "ipc_lock", "may lock 64 KB", "LimitMEMLOCK", id="locked-memory"),
 ])
-def test_a_limit_of_the_process_is_told_for_what_it_is(host, tmp_path, device, limit, capability, said, setting):
+def test_a_limit_of_the_process_is_reported_for_what_it_is(host, tmp_path, device, limit, capability, said, setting):
     text = config([("a", device, ""), NULL_PORTS[1]], last="bridge", listen="127.0.0.1:9232", **SMALL)
     without = ["prlimit", limit, "setpriv", "--bounding-set", f"-{capability}", "--inh-caps", f"-{capability}"]
     lacks, refusal, status = both(host, tmp_path, text, without)

@@ -77,7 +77,7 @@ def test_streams_of_the_api_have_to_fit(network):
     assert network.metric("streams_rate_bits") == 0 and network.metric("streams_admitted") == 0
 
 
-def test_a_stream_that_is_measured_makes_room_for_another(network):
+def test_a_stream_that_is_measured_gives_way_to_another(network):
     """Nobody knows what it will bring, so it is given nearly everything; it brings a tenth of that."""
     given = CAPACITY - 500_000
     assert "is in force" in control(network, "add", protected(7000, f"rate = {given}", f"burst = {given // 8}", "measured = true",
@@ -104,7 +104,7 @@ def test_a_stream_that_is_measured_makes_room_for_another(network):
 
 
 def test_a_stream_that_brings_too_much_suffers_alone(network):
-    """Two streams send as much; one has room for two frames and no more."""
+    """Two streams send as much; one has capacity for two frames and no more."""
     count, size = 50, 1000
     for port, more in ((7000, ("rate = 1", f"burst = {2 * 1514}")), (7001, ("rate = 1_000_000", "burst = 100_000"))):
         assert "is in force" in control(network, "add", protected(port, *more))

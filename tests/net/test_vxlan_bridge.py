@@ -118,7 +118,7 @@ def long_frames(bridged):
 
 
 @pytest.mark.parametrize("address, headers", [("10.100.0.2", 28), ("2001:db8:100::2", 48)])
-def test_the_sender_of_what_is_too_long_is_told(bridged, long_frames, address, headers):
+def test_the_sender_of_what_is_too_long_is_notified(bridged, long_frames, address, headers):
     """And sends what fits from then on: the error comes from the address that it sent to, as a bridge has none."""
     answered = bridged.metrics()["vxlan_size_answers"]
 
@@ -187,7 +187,7 @@ def test_a_silent_station_is_forgotten_and_learned_again(bridged):
 
 
 def test_a_full_table_floods_what_it_has_no_place_for(bridged):
-    """Eight places, against twenty stations behind the kernel's device; once those are silent there is room for others."""
+    """Eight places, against twenty stations behind the kernel's device; once those are silent there is capacity for others."""
     forget_all(bridged)
     full = bridged.metrics()["vxlan_fdb_full"]
     for number in range(1, 21):

@@ -174,8 +174,8 @@ class Tunnels(Topology):
             payload, about, _, sender = one.recvmsg(65536, 256)
         except TimeoutError:
             return None
-        told = {kind: data[0] for _, kind, data in about}
-        return payload, told[socket.IP_TOS], told[socket.IP_TTL], sender
+        reported = {kind: data[0] for _, kind, data in about}
+        return payload, reported[socket.IP_TOS], reported[socket.IP_TTL], sender
 
     def client_sends(self, address, tos=0, size=20):
         def send():

@@ -99,7 +99,7 @@ def ailments(hosts):
 
 
 def readme():
-    """The configuration of the README's first router, and what it tells to type."""
+    """The configuration of the README's first router, and what it says to type."""
     section = re.search(r"^## A first router\n(.*?)^## ", (ROOT / "README.md").read_text(encoding="utf-8"), re.M | re.S)[1]
     toml = re.search(r"^```toml\n(.*?)^```$", section, re.M | re.S)[1]
     return toml, [line[4:] for line in section.splitlines() if line.startswith("    ")]

@@ -91,7 +91,7 @@ def test_a_socket_that_was_left_is_replaced_and_one_in_use_is_not(here, tmp_path
     assert gateway.process.wait(10) == 0 and not path.exists()
 
 
-def test_a_stopped_process_is_told_within_seconds(here, tmp_path):
+def test_a_stopped_process_is_reported_within_seconds(here, tmp_path):
     gateway = started(here, tmp_path, up_at_once(here.api))
     socket = socket_of(gateway)
     gateway.process.send_signal(signal.SIGSTOP)

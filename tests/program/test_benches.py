@@ -107,7 +107,7 @@ def test_run_bench_goes_on_and_ends_with_the_worst_status(run_bench):
             assert f"\n{state}\n" in ran.stdout
 
 
-def test_run_bench_hands_options_on_and_runs_what_it_is_told(run_bench):
+def test_run_bench_hands_options_on_and_runs_what_it_is_given(run_bench):
     ran = run_bench({}, "route", "order", options="--no-goals --seconds 1 --device=cpu --mix imix")
     assert ran.returncode == 0
     assert [line for line in ran.stdout.splitlines() if line.startswith("sluice")] == [

@@ -48,23 +48,23 @@ def test_a_start_may_last_while_its_log_grows(started):
 
 
 LOADING = r"^sluice is still loading after [1-9] s; its log last grew [0-9] s ago, and ends with: "
-TELLS_FOR_EVER = """
+REPORTS_FOR_EVER = """
     for done in range(6000):
         say(f"kernel: {done}")
         time.sleep(0.1)
     """
 
 
-@pytest.mark.parametrize("body, waits, last, told", [
+@pytest.mark.parametrize("body, waits, last, reported", [
     pytest.param('say("routes: 50%"); time.sleep(600)', {"patience": 2}, "routes: 50%$", ["routes: 50%"], id="stands still"),
     pytest.param("time.sleep(600)", {"patience": 1}, r"\(nothing\)$", [], id="says nothing, another one before it did"),
-    pytest.param(TELLS_FOR_EVER, {"patience": 2, "limit": 3}, r"kernel: \d+$", None, id="there is a limit in any case"),
+    pytest.param(REPORTS_FOR_EVER, {"patience": 2, "limit": 3}, r"kernel: \d+$", None, id="there is a limit in any case"),
 ])
-def test_a_wait_ends_and_says_what_for_it_was(started, body, waits, last, told):
+def test_a_wait_ends_and_says_what_for_it_was(started, body, waits, last, reported):
     start, shown = started
     with pytest.raises(AssertionError, match=LOADING + last):
         start(body, **waits)
-    assert told is None or shown == told
+    assert reported is None or shown == reported
 
 
 def test_one_that_ended_did_not_start(started):

@@ -90,7 +90,7 @@ def test_json_of_a_capture_can_be_piped(tmp_path):
 
 
 def test_the_example_runs_as_printed(tmp_path):
-    """Its capture is there, is what scripts/make-data makes, and has something for each rule that tells."""
+    """Its capture is there, is what scripts/make-data makes, and has something for each rule that reports."""
     subprocess.run([ROOT / "scripts" / "make-data", "attacks", "--output", tmp_path / "made.pcap"], check=True)
     assert (tmp_path / "made.pcap").read_bytes() == (ROOT / "examples" / "attacks.pcap").read_bytes()
     done = subprocess.run([SLUICE, "run", "examples/ids-capture.toml"], cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)

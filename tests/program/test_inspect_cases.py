@@ -1,6 +1,6 @@
-"""Rules on captures, as a user runs them: what other programs' users reported as missed or told in vain.
+"""Rules on captures, as a user runs them: what other programs' users reported as missed or as false alerts.
 
-Each case is a few rules, a few frames, and how often each rule is to be told; Suricata 7.0.10 says the same, but for what
+Each case is a few rules, a few frames, and how often each rule is to be reported; Suricata 7.0.10 says the same, but for what
 rules of streams alone see (docs/rules.md). The neighbours of each are in unit tests beside the code.
 """
 
@@ -105,7 +105,7 @@ CASES |= {f"beside the stream: {what}": (STREAM, talk.frames, {3: 1, 4: 1}) for 
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_each_rule_is_told_as_often_as_it_holds(tmp_path, case):
+def test_each_rule_is_reported_as_often_as_it_holds(tmp_path, case):
     rules, frames, expected = CASES[case]
     write_pcap(tmp_path / "in.pcap", frames)
     (tmp_path / "test.rules").write_text("\n".join(rules) + "\n", encoding="utf-8")
@@ -115,5 +115,5 @@ def test_each_rule_is_told_as_often_as_it_holds(tmp_path, case):
     done = subprocess.run([SLUICE, "run", tmp_path / "ids.toml"], cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     events = [json.loads(line) for line in done.stdout.splitlines()]
-    told = collections.Counter(event["alert"]["signature_id"] for event in events if event["event_type"] == "alert")
-    assert told == expected, done.stdout + done.stderr
+    reported = collections.Counter(event["alert"]["signature_id"] for event in events if event["event_type"] == "alert")
+    assert reported == expected, done.stdout + done.stderr

@@ -114,14 +114,14 @@ def test_deleted_files_are_made_again(gateway):
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root: a mount")
 def test_a_full_disk_is_survived(gateway):
-    """The folder becomes a full one, by a mount that only the gateway's namespace of mounts has; then it has room again."""
+    """The folder becomes a full one, by a mount that only the gateway's namespace of mounts has; then it has space again."""
     pid = str(gateway.process.pid)
     inside = ["nsenter", "--target", pid, "--mount"]
     subprocess.run([*inside, "mount", "-t", "tmpfs", "-o", "size=4k", "none", gateway.logs], check=True)
     subprocess.run([*inside, "sh", "-c", f"head -c 4096 /dev/zero > {gateway.logs}/filler"], check=True)
     gateway.control("reopen")
     for _ in range(3):
-        gateway.control("reopen")  # lines that find no room
+        gateway.control("reopen")  # lines that find no space
     subprocess.run([*inside, "rm", gateway.logs / "filler"], check=True)
     gateway.control("reopen")
 

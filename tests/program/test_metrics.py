@@ -1,4 +1,4 @@
-"""What a gateway tells of itself before a frame has come."""
+"""What a gateway reports of itself before a frame has come."""
 
 import re
 

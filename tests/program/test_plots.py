@@ -37,7 +37,7 @@ BENCHES = ["bench,label,mpps,gbytes,share,p50_us,p99_us,p999_us,max_us,deadline_
            "ns_per_frame,ns_low,ns_high,late_stalled,refused,setting",
            "link,both ways,,50.5,,,,,,0,0,0,,,,,,,0,0,", "echo,1408 held,30,44.7,0.88,900,1400,1500,4300,5,0,1000000,0.90,50.5,5000,,,,2,0,",
            "route,lookup,,,,,,,,0,0,0,,,,12.5,11,14,0,0,"]
-ORDER = ["scheme,jitter,room,out_of_order,device_kept,ticks_added", "none,2,8,0.25,1,0", "sorted,2,8,0,0.5,3", "none,4,8,0.5,1,0"]
+ORDER = ["scheme,jitter,capacity,out_of_order,device_kept,ticks_added", "none,2,8,0.25,1,0", "sorted,2,8,0,0.5,3", "none,4,8,0.5,1,0"]
 SOAK = ["seconds,resident,changes,frames,dropped,late", "0,1048576,0,0,0,0", "10,2097152,100,5000000,3,1"]
 
 
@@ -69,7 +69,7 @@ def drawn(tmp_path, script, lines):
         "The link's ceilings", "link both ways", "Share of the link's ceiling", "echo 1408 held", "goal",
         "5 ppm late, 3 ppm not explained by the machine", "Latency and deadline", "p50", "p99.9", "max", "deadline",
         "What a frame costs the router", "route lookup", "12.5", "least and most of the rounds"}, id="results-benches"),
-    pytest.param("plot-results", ORDER, {"jitter 2, room 8", "jitter 4, room 8", "none", "sorted", "% of frames out of order"},
+    pytest.param("plot-results", ORDER, {"jitter 2, capacity 8", "jitter 4, capacity 8", "none", "sorted", "% of frames out of order"},
                  id="results-order"),
     pytest.param("plot-results", SOAK, {"Soak: full load while the table churns", "MB resident", "dropped", "late"}, id="results-soak"),
 ])

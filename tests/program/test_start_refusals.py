@@ -52,7 +52,7 @@ def test_a_file_that_can_be_written_is_none_and_is_not_made(here, tmp_path):
     assert not (tmp_path / "x.log").exists()
 
 
-def test_a_link_to_a_folder_that_is_gone_is_told(here, tmp_path):
+def test_a_link_to_a_folder_that_is_gone_is_reported(here, tmp_path):
     (tmp_path / "x.log").symlink_to(tmp_path / "gone" / "x.log")
     lacks, refusal, status = both(here, tmp_path, null(extra=f'[log]\nfile = "{tmp_path}/x.log"\n'))
     assert status == 2 and "No such file" in refusal, refusal
@@ -60,7 +60,7 @@ def test_a_link_to_a_folder_that_is_gone_is_told(here, tmp_path):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root, who becomes an ordinary user")
-def test_an_ordinary_user_is_told_of_files_and_groups(here):
+def test_an_ordinary_user_is_shown_files_and_groups(here):
     with tempfile.TemporaryDirectory() as folder:
         os.chmod(folder, 0o755)
         path = pathlib.Path(folder) / "sluice.toml"

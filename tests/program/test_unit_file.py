@@ -37,7 +37,7 @@ def test_systemd_knows_all_of_it(tmp_path):
     assert "sluice.service:" not in done.stderr, done.stderr
 
 
-def test_it_tells_systemd_when_it_is_ready_and_alive():
+def test_it_notifies_systemd_when_it_is_ready_and_alive():
     unit = UNIT.read_text(encoding="utf-8")
     for line in ("Type=notify", "NotifyAccess=main", "WatchdogSec=30", "RuntimeDirectory=sluice", "LogsDirectory=sluice"):
         assert f"\n{line}\n" in unit, line

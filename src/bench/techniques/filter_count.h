@@ -14,7 +14,7 @@
 
 namespace sluice::match {
 
-// Enqueues it; adds to the tally, and tells no keys.
+// Enqueues it; adds to the tally, and reports no keys.
 Expected<void> count_filter(const GpuMatcher& matcher, const MatchBatch& batch, const SearchTally& tally,
                             device::GpuStream& stream);
 

@@ -44,16 +44,16 @@ std::vector<KeyEnd> ends_of(const Dfa& dfa, const KeySet& keys) {
 
 class CudaGathered final : public GatheredMatcher {
  public:
-  CudaGathered(device::Gpu& gpu, GpuMatcher& filter, std::size_t keys, const GatherRoom& room)
-      : gpu_(gpu), filter_(filter), keys_(keys), room_(room) {}
+  CudaGathered(device::Gpu& gpu, GpuMatcher& filter, std::size_t keys, const GatherCapacity& capacity)
+      : gpu_(gpu), filter_(filter), keys_(keys), capacity_(capacity) {}
 
   Expected<void> create_slots() {
-    const auto pitch = static_cast<std::uint32_t>(device::staging_pitch(room_.payload_bytes));
-    for (unsigned s = 0; s < room_.streams; ++s) {
-      auto bytes = allocate<std::uint8_t>(std::size_t{room_.frames} * pitch);
-      auto frame = bytes ? allocate<std::uint64_t>(room_.frames) : tl::unexpected(bytes.error());
-      auto span = frame ? allocate<Span>(room_.frames) : tl::unexpected(frame.error());
-      auto klass = span ? allocate<std::uint8_t>(room_.frames) : tl::unexpected(span.error());
+    const auto pitch = static_cast<std::uint32_t>(device::staging_pitch(capacity_.payload_bytes));
+    for (unsigned s = 0; s < capacity_.streams; ++s) {
+      auto bytes = allocate<std::uint8_t>(std::size_t{capacity_.frames} * pitch);
+      auto frame = bytes ? allocate<std::uint64_t>(capacity_.frames) : tl::unexpected(bytes.error());
+      auto span = frame ? allocate<Span>(capacity_.frames) : tl::unexpected(frame.error());
+      auto klass = span ? allocate<std::uint8_t>(capacity_.frames) : tl::unexpected(span.error());
       if (!klass) return tl::unexpected(klass.error());
       slots_.push_back({reinterpret_cast<std::uint64_t>(*bytes), pitch, *frame, *span, *klass});
     }
@@ -122,9 +122,9 @@ class CudaGathered final : public GatheredMatcher {
 
   // The batch as it lies in the stream's slots once what is enqueued here has run.
   Expected<MatchBatch> gather(const MatchBatch& batch, unsigned stream) {
-    if (batch.count > room_.frames) {
+    if (batch.count > capacity_.frames) {
       return make_error("a batch of " + std::to_string(batch.count) + " frames: there are " +
-                        std::to_string(room_.frames) + " slots to bring them to; make it smaller");
+                        std::to_string(capacity_.frames) + " slots to bring them to; make it smaller");
     }
     const GatherSlots& slots = slots_[stream];
     const MatchSpread spread = spread_of(batch);
@@ -159,7 +159,7 @@ class CudaGathered final : public GatheredMatcher {
   device::Gpu& gpu_;
   GpuMatcher& filter_;
   const std::size_t keys_;
-  const GatherRoom room_;
+  const GatherCapacity capacity_;
   std::vector<device::DeviceMemory> memory_;  // of all that follows
   std::vector<GatherSlots> slots_;            // by stream
   KeyAutomaton automaton_{};                  // next null: the filter searches
@@ -171,8 +171,8 @@ class CudaGathered final : public GatheredMatcher {
 
 Expected<std::unique_ptr<GatheredMatcher>> GatheredMatcher::create(device::Gpu& gpu, GpuMatcher& filter,
                                                                    const KeySet& keys, GatheredSearch search,
-                                                                   const GatherRoom& room, bool whole) {
-  auto matcher = std::make_unique<CudaGathered>(gpu, filter, keys.keys().size(), room);
+                                                                   const GatherCapacity& capacity, bool whole) {
+  auto matcher = std::make_unique<CudaGathered>(gpu, filter, keys.keys().size(), capacity);
   if (auto ok = matcher->create_slots(); !ok) return tl::unexpected(ok.error());
   if (search == GatheredSearch::automaton) {
     if (auto ok = matcher->create_automaton(keys, whole); !ok) return tl::unexpected(ok.error());

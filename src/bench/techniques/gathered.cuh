@@ -97,8 +97,8 @@ __device__ __forceinline__ unsigned walk_word(const KeyAutomaton& keys, const Pi
 
 // Each lane takes its positions one by one, and the keys that end there; the warp records them.
 template <typename Hearer>
-__device__ void tell_ends(const KeyAutomaton& keys, GroupHits& hits, unsigned ends,
-                          const std::uint32_t (&after)[Piece::word], unsigned frame, unsigned klass, Hearer hearer) {
+__device__ void report_ends(const KeyAutomaton& keys, GroupHits& hits, unsigned ends,
+                            const std::uint32_t (&after)[Piece::word], unsigned frame, unsigned klass, Hearer hearer) {
   std::uint32_t state = 0;
   while (__any_sync(device::every_lane, ends != 0 || state != 0)) {
     if constexpr (Hearer::counts) hearer.keys(ends != 0 || state != 0);
@@ -165,7 +165,7 @@ __device__ __forceinline__ void walk_group(const KeyAutomaton& keys, GroupHits& 
       const bool walks = at >= 0 && at < piece.stop && (keys.whole || hits.count[of] <= max_hits);
       if constexpr (Hearer::counts) hearer.bytes(walks);
       if (walks) ends = walk_word(keys, piece, at, state, after);
-      if (__any_sync(device::every_lane, ends != 0)) tell_ends(keys, hits, ends, after, of, klass, hearer);
+      if (__any_sync(device::every_lane, ends != 0)) report_ends(keys, hits, ends, after, of, klass, hearer);
     }
   }
   __syncwarp();

@@ -16,7 +16,7 @@ struct LoopCount {
   }
 };
 
-// Of a search that tells keys: the loop over bytes, and the one over what they have come up with. In the latter a
+// Of a search that reports keys: the loop over bytes, and the one over what they have come up with. In the latter a
 // thread is active as long as it has a place where a key may end (the filter, which then compares) or does (an
 // automaton).
 struct SearchLoops {

@@ -1,4 +1,4 @@
-// The loops of the searches that tell keys, counted, against what is counted by hand.
+// The loops of the searches that report keys, counted, against what is counted by hand.
 #include "bench/techniques/loop_count.h"
 
 #include <gtest/gtest.h>
@@ -66,7 +66,7 @@ const Case cases[] = {
      true,
      "2 iterations, 3 active, 4.7 %",
      "2 iterations, 3 active, 4.7 %"},
-    // Two that end at one place are told one after the other.
+    // Two that end at one place are reported one after the other.
     {"a key in a key",
      {"xkey0" + std::string(123, '.')},
      "1 iterations, 8 active, 25.0 %",
@@ -75,7 +75,7 @@ const Case cases[] = {
      "2 iterations, 2 active, 3.1 %",
      "2 iterations, 2 active, 3.1 %"},
     // Two steps; 16 pieces, all but the first one with a word in front.
-    {"more keys than are told, to the end",
+    {"more keys than are reported, to the end",
      {"key1key2key3key4key5key6key7key8key9" + std::string(988, '.')},
      "2 iterations, 64 active, 100.0 %",
      "9 iterations, 143 active, 49.7 %",
@@ -83,7 +83,7 @@ const Case cases[] = {
      "4 iterations, 9 active, 7.0 %",
      "9 iterations, 9 active, 3.1 %"},
     // The ninth is found in the first step, and in the first piece's fifth word.
-    {"more keys than are told",
+    {"more keys than are reported",
      {"key1key2key3key4key5key6key7key8key9" + std::string(988, '.')},
      "1 iterations, 32 active, 100.0 %",
      "6 iterations, 95 active, 49.5 %",
@@ -94,7 +94,7 @@ const Case cases[] = {
 
 class LoopCounts : public testing::TestWithParam<PacketPlace> {};
 
-TEST_P(LoopCounts, OfSearchesThatTellKeysAreThoseCountedByHand) {
+TEST_P(LoopCounts, OfSearchesThatReportKeysAreThoseCountedByHand) {
   if (const std::string why = sluice::test::why_no_gpu(); !why.empty()) GTEST_SKIP() << why;
   auto gpu = device::Gpu::open(0, 1);
   ASSERT_TRUE(gpu) << gpu.error().message;

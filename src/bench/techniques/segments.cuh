@@ -93,7 +93,7 @@ struct PairTable {
 };
 
 // Bytes of shared memory for a thread's piece: an odd number of words, so that lanes at the same place of theirs meet
-// in no bank, with room for the bytes that are read ahead.
+// in no bank, with capacity for the bytes that are read ahead.
 inline constexpr unsigned staged_pitch(unsigned warm_up) {
   return warm_up + segment_bytes + 4;
 }

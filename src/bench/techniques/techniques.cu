@@ -261,11 +261,11 @@ Expected<FilterRun> CudaTechniques::run_matcher(unsigned rounds, Match&& match, 
   const auto took = timed(rounds, [&] { return match(batch); });
   if (!took) return tl::unexpected(took.error());
   auto found = host_copy(batch_.ends, count);
-  auto told = found ? host_copy(*keys, std::size_t{count} * max_hits) : found;
-  if (!told) return tl::unexpected(told.error());
+  auto reported = found ? host_copy(*keys, std::size_t{count} * max_hits) : found;
+  if (!reported) return tl::unexpected(reported.error());
   const auto loops = tallied([&] { return count_loops(batch); });
   if (!loops) return tl::unexpected(loops.error());
-  return FilterRun{std::move(*found), std::move(*told), *took, *loops};
+  return FilterRun{std::move(*found), std::move(*reported), *took, *loops};
 }
 
 Expected<TechniqueRun> CudaTechniques::run(Technique technique, unsigned rounds) {

@@ -80,7 +80,7 @@ struct TechniqueRun {
   LoopCount loop;
 };
 
-// Of what tells keys, the scan that Sluice uses or another, per packet as MatchBatch says it.
+// Of what reports keys, the scan that Sluice uses or another, per packet as MatchBatch says it.
 struct FilterRun {
   std::vector<std::uint32_t> found, keys;  // keys: max_hits a packet
   double microseconds = 0;                 // of the kernel, the least of the rounds

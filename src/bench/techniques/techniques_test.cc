@@ -145,16 +145,16 @@ void expect_keys(const KeySet& keys, const std::vector<std::string>& packets, co
   for (unsigned i = 0; i < packets.size(); ++i) {
     const std::set<std::uint32_t> expected = test::keys_in(keys, packets[i], 0);
     ASSERT_EQ(run.found[i], std::min<std::size_t>(expected.size(), max_hits + 1)) << "packet " << i;
-    const auto* const told = run.keys.data() + std::size_t{i} * max_hits;
-    const std::set<std::uint32_t> got(told, told + std::min(run.found[i], max_hits));
+    const auto* const reported = run.keys.data() + std::size_t{i} * max_hits;
+    const std::set<std::uint32_t> got(reported, reported + std::min(run.found[i], max_hits));
     EXPECT_TRUE(std::includes(expected.begin(), expected.end(), got.begin(), got.end())) << "packet " << i;
     many += run.found[i] > max_hits ? 1 : 0;
   }
   EXPECT_GT(many, 0u);
 }
 
-// The filter, and both searches of what was brought, with room for all payloads and for the shorter ones.
-TEST_P(TechniquesOn, TheMatchersTellTheKeysOfTheSamePackets) {
+// The filter, and both searches of what was brought, with capacity for all payloads and for the shorter ones.
+TEST_P(TechniquesOn, TheMatchersReportTheKeysOfTheSamePackets) {
   if (const std::string why = sluice::test::why_no_gpu(); !why.empty()) GTEST_SKIP() << why;
   auto gpu = device::Gpu::open(0, 1);
   ASSERT_TRUE(gpu) << gpu.error().message;
@@ -174,10 +174,10 @@ TEST_P(TechniquesOn, TheMatchersTellTheKeysOfTheSamePackets) {
   };
   check("filter", (*all)->run_filter(**matcher, 1));
   for (const GatheredSearch search : {GatheredSearch::filter, GatheredSearch::automaton}) {
-    for (const std::uint32_t room : {1500u, 100u}) {
-      auto gathered = GatheredMatcher::create(**gpu, **matcher, keys, search, {70, room, 1}, true);
+    for (const std::uint32_t capacity : {1500u, 100u}) {
+      auto gathered = GatheredMatcher::create(**gpu, **matcher, keys, search, {70, capacity, 1}, true);
       ASSERT_TRUE(gathered) << gathered.error().message;
-      check("gathered " + std::to_string(static_cast<int>(search)) + " " + std::to_string(room),
+      check("gathered " + std::to_string(static_cast<int>(search)) + " " + std::to_string(capacity),
             (*all)->run_gathered(**gathered, 1));
     }
   }

@@ -50,7 +50,7 @@ Walked walk(const Dfa& dfa, const TwoByteTable& table, std::string_view text) {
   return out;
 }
 
-TEST(TwoByteTable, ClassesAreOfBytesThatNoStateTellsApart) {
+TEST(TwoByteTable, ClassesAreOfBytesThatNoStateDistinguishes) {
   struct Case {
     std::vector<std::string> patterns;
     std::uint32_t classes;

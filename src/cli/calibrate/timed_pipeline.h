@@ -27,7 +27,7 @@ class TimedPipeline {
 
   // Of all lanes: ticks of inline batches, and bytes of batches, whatever computed them; and ticks of collecting a
   // burst, and of forwarding a batch but for its last burst's transmit. A burst that took longer than the gap by which
-  // the engine tells that a thread was kept from its work (engine/stall.h) is the machine's, and left out.
+  // the engine reports that a thread was kept from its work (engine/stall.h) is the machine's, and left out.
   struct Batches {
     engine::HistogramSnapshot times, bytes, rounds, forwardings;
   };

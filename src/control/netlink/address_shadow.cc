@@ -61,14 +61,14 @@ void AddressShadow::settle() {
   for (const bool twins : {true, false}) {
     for (const bool last_choice : {false, true}) look(twins, last_choice);
   }
-  for (const auto& [slot, address] : told_) {
+  for (const auto& [slot, address] : announced_) {
     if (!chosen.contains(slot)) plane_.set_source(slot.first, slot.second, {});
   }
   for (const auto& [slot, address] : chosen) {
-    const auto before = told_.find(slot);
-    if (before == told_.end() || before->second != address) plane_.set_source(slot.first, slot.second, address);
+    const auto before = announced_.find(slot);
+    if (before == announced_.end() || before->second != address) plane_.set_source(slot.first, slot.second, address);
   }
-  told_ = std::move(chosen);
+  announced_ = std::move(chosen);
 }
 
 }  // namespace sluice::control::netlink

@@ -1,9 +1,9 @@
-// The kernel's addresses, and which of them the control plane is told to speak from. Of each port that is the first
+// The kernel's addresses, and which of them the control plane is to speak from. Of each port that is the first
 // address of its twin. For ports without one it is the first of any twin, or else of any interface (a loopback address
 // of a router whose twins have none, for instance).
 //
-// Told are addresses that others can answer to: not of host or link scope, not IPv4 link-local, not tentative ones. Of
-// one interface the kernel's order holds, but secondary, deprecated and temporary addresses come last.
+// Announced are addresses that others can answer to: not of host or link scope, not IPv4 link-local, not tentative
+// ones. Of one interface the kernel's order holds, but secondary, deprecated and temporary addresses come last.
 //
 // Thread-safety: none (the control thread). Cost: a look at all addresses for each message, and for each settle() after
 // a change.
@@ -34,7 +34,7 @@ class AddressShadow {
   void moved() { changed_ = true; }
   // Whether the interface has any address of the family (4, 6).
   bool has(int ifindex, int family) const;
-  // Tells what is different now.
+  // Announces what is different now.
   void settle();
 
  private:
@@ -50,7 +50,7 @@ class AddressShadow {
   function::ControlPlane& plane_;
   const HopTable& ports_;
   std::vector<Entry> entries_;  // in the kernel's order
-  std::map<Slot, packet::IpAddress> told_;
+  std::map<Slot, packet::IpAddress> announced_;
   std::uint32_t generation_ = 0;
   bool changed_ = false;
 };

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::uint32_t routing_modes = MACVLAN_MODE_PRIVATE | MACVLAN_MODE_VEPA | MACVLAN_MODE_BRIDGE;
 
-// Of net.ipv4.conf; the kernel tells of this one by no message.
+// Of net.ipv4.conf; the kernel reports changes of this one by no message.
 bool logs_martians(const std::string& interface) {
   std::ifstream file("/proc/sys/net/ipv4/conf/" + interface + "/log_martians");
   int value = 0;
@@ -131,14 +131,14 @@ void IngressShadow::settle() {
   for (const auto& [ifindex, link] : links_) {
     if (const auto port = ports_.port(ifindex)) now[*port] = ingress_of_port(ifindex, link);
   }
-  for (const auto& [port, ingress] : told_) {
+  for (const auto& [port, ingress] : announced_) {
     if (!now.contains(port)) plane_.set_ingress(port, {});
   }
   for (const auto& [port, ingress] : now) {
-    const auto before = told_.find(port);
-    if (before == told_.end() || before->second != ingress) plane_.set_ingress(port, ingress);
+    const auto before = announced_.find(port);
+    if (before == announced_.end() || before->second != ingress) plane_.set_ingress(port, ingress);
   }
-  told_ = std::move(now);
+  announced_ = std::move(now);
 }
 
 }  // namespace sluice::control::netlink

@@ -1,5 +1,5 @@
 // Whose frames the kernel takes on each twin, and what it checks of them: links, the link addresses on top of a twin
-// and the settings of IP there, told to the control plane as function::PortIngress.
+// and the settings of IP there, announced to the control plane as function::PortIngress.
 //
 //   the twin is in a bridge, a bond, a team, a VRF, …;       everything is the kernel's
 //   a macvlan of mode passthru or source on it
@@ -40,9 +40,9 @@ class IngressShadow {
   // A full dump of link addresses lies between the two, which forgets those that it did not name.
   void begin_link_addresses() { ++generation_; }
   void end_link_addresses();
-  // Addresses, or what is a twin, or a setting of which the kernel does not tell, may have changed.
+  // Addresses, or what is a twin, or a setting of which the kernel does not report, may have changed.
   void moved() { changed_ = true; }
-  // Tells what is different now.
+  // Announces what is different now.
   void settle();
 
  private:
@@ -73,7 +73,7 @@ class IngressShadow {
   std::unordered_map<int, Link> links_;
   std::map<std::pair<int, int>, Settings> settings_;  // by family and interface
   std::vector<LinkAddress> link_addresses_;
-  std::map<function::PortIndex, function::PortIngress> told_;
+  std::map<function::PortIndex, function::PortIngress> announced_;
   std::uint32_t generation_ = 0;
   bool changed_ = false;
 };

@@ -61,12 +61,12 @@ class IngressShadowTest : public testing::Test {
   void link_address(std::uint8_t last, bool removed = false) {
     shadow_.apply(LinkAddressMessage{removed, 5, mac(last)});
   }
-  const function::PortIngress& told() {
+  const function::PortIngress& announced() {
     shadow_.settle();
     return plane_.ingress.at(0);
   }
   const Ingress* more(std::uint8_t last) {
-    for (const auto& [address, ingress] : told().more) {
+    for (const auto& [address, ingress] : announced().more) {
       if (address == mac(last)) return &ingress;
     }
     return nullptr;
@@ -79,14 +79,14 @@ class IngressShadowTest : public testing::Test {
 };
 
 TEST_F(IngressShadowTest, TheTwinsOwnAddressIsTheRouters) {
-  EXPECT_EQ(told().mac, mac(5));
+  EXPECT_EQ(announced().mac, mac(5));
   LinkMessage changed = twin();
   changed.mac = mac(77);
   shadow_.apply(changed);
-  EXPECT_EQ(told().mac, mac(77));
+  EXPECT_EQ(announced().mac, mac(77));
   hops_.set_port(5, std::nullopt);
   shadow_.moved();
-  EXPECT_EQ(told(), function::PortIngress{}) << "the port's own again";
+  EXPECT_EQ(announced(), function::PortIngress{}) << "the port's own again";
 }
 
 TEST_F(IngressShadowTest, AMacvlanIsRoutedWhereTheKernelWould) {
@@ -120,26 +120,26 @@ TEST_F(IngressShadowTest, OtherInterfacesOnATwinAreTheKernels) {
     set(4, 6, 1);
     ASSERT_NE(more(6), nullptr);
     EXPECT_FALSE(more(6)->routes_ipv4);
-    EXPECT_FALSE(told().everything);
+    EXPECT_FALSE(announced().everything);
   }
   LinkMessage same = upper(6, "vlan");
   same.mac = mac(5);
   shadow_.apply(same);
-  EXPECT_TRUE(told().more.empty()) << "it has no address of its own";
+  EXPECT_TRUE(announced().more.empty()) << "it has no address of its own";
 }
 
 TEST_F(IngressShadowTest, ATwinInAMasterIsTheKernelsWhole) {
   LinkMessage member = twin();
   member.master = 9;
   shadow_.apply(member);
-  EXPECT_TRUE(told().everything);
+  EXPECT_TRUE(announced().everything);
   shadow_.apply(twin());
-  EXPECT_FALSE(told().everything);
+  EXPECT_FALSE(announced().everything);
   for (const std::uint32_t mode : {MACVLAN_MODE_PASSTHRU, MACVLAN_MODE_SOURCE}) {
     shadow_.apply(upper(6, "macvlan", mode));
-    EXPECT_TRUE(told().everything) << mode;
+    EXPECT_TRUE(announced().everything) << mode;
     shadow_.forget(6);
-    EXPECT_FALSE(told().everything) << mode;
+    EXPECT_FALSE(announced().everything) << mode;
   }
 }
 
@@ -160,28 +160,28 @@ TEST_F(IngressShadowTest, APromiscuousTwinTakesFramesForOthers) {
   LinkMessage link = twin();
   link.promiscuity = 1;
   shadow_.apply(link);
-  EXPECT_TRUE(told().other_hosts);
+  EXPECT_TRUE(announced().other_hosts);
   link_address(8);
-  EXPECT_FALSE(told().other_hosts) << "for its filter";
+  EXPECT_FALSE(announced().other_hosts) << "for its filter";
   link.promiscuity = 2;
   shadow_.apply(link);
-  EXPECT_TRUE(told().other_hosts);
+  EXPECT_TRUE(announced().other_hosts);
 }
 
 TEST_F(IngressShadowTest, TheLargerReversePathFilterHolds) {
   const auto filter = [&](std::uint32_t all, std::uint32_t own) {
     set(4, InterfaceSettingsMessage::all, {}, all);
     set(4, 5, {}, own);
-    return told().twin.reverse_path;
+    return announced().twin.reverse_path;
   };
   EXPECT_EQ(filter(0, 0), ReversePath::off);
   EXPECT_EQ(filter(1, 0), ReversePath::strict);
   EXPECT_EQ(filter(0, 1), ReversePath::strict);
   EXPECT_EQ(filter(1, 2), ReversePath::loose);
   EXPECT_EQ(filter(2, 1), ReversePath::loose);
-  EXPECT_FALSE(told().twin.has_ipv4);
+  EXPECT_FALSE(announced().twin.has_ipv4);
   address(5, "10.0.0.1");
-  EXPECT_TRUE(told().twin.has_ipv4);
+  EXPECT_TRUE(announced().twin.has_ipv4);
 }
 
 }  // namespace

@@ -374,8 +374,8 @@ void NetlinkMirror::on_malformed(const Header& header) {
 MirrorStats NetlinkMirror::stats() const {
   MirrorStats stats;
   stats.prefixes = routes_.prefixes();
-  stats.routes = routes_.prefixes_told();
-  stats.neighbours = neighbours_.told();
+  stats.routes = routes_.prefixes_announced();
+  stats.neighbours = neighbours_.announced();
   stats.messages = messages_;
   stats.malformed = malformed_;
   stats.overruns = overruns_;

@@ -1,7 +1,7 @@
 // Mirrors the host kernel's links, neighbours and routes into the router: whatever `ip`, FRR or BIRD put into the
 // kernel is what Sluice forwards by.
 //
-//   kernel                                              told to the control plane
+//   kernel                                              announced to the control plane
 //   route of the main table, all hops out of twins      unicast, with ports and gateways (connected: no gateway); of
 //                                                       more than 64 the first 64
 //   route with a hop out of any other interface         local: the kernel forwards it
@@ -14,7 +14,7 @@
 //
 // One netlink socket carries dumps and notifications, so both arrive in the order in which the kernel changed things.
 // When the kernel dropped notifications, or removes routes without any (IPv4 does when a link goes down), everything is
-// dumped again and only differences are told: forwarding goes on. So it is now and then without an occasion.
+// dumped again and only differences are announced: forwarding goes on. So it is now and then without an occasion.
 //
 // Thread-safety: none; everything runs on the control thread, which polls fd() and calls process() when it is readable
 // and tick() at least once a second. Cost: docs/control-plane.md has measurements.
@@ -67,9 +67,9 @@ struct MirrorOptions {
 
 struct MirrorStats {
   std::size_t prefixes = 0;    // in the kernel's tables
-  std::size_t routes = 0;      // told to the control plane
-  std::size_t neighbours = 0;  // told to the control plane
-  std::size_t refused = 0;     // routes and neighbours that the control plane has no room for now
+  std::size_t routes = 0;      // announced to the control plane
+  std::size_t neighbours = 0;  // announced to the control plane
+  std::size_t refused = 0;     // routes and neighbours that the control plane has no capacity for now
   std::uint64_t messages = 0;  // received, dumps included
   std::uint64_t malformed = 0;
   std::uint64_t overruns = 0;  // the kernel dropped notifications
@@ -79,7 +79,7 @@ struct MirrorStats {
   std::uint64_t probes = 0;
   std::uint64_t unsent = 0;    // probes and requests that the kernel did not take; they are sent again
   std::uint64_t refusals = 0;  // calls that the control plane refused
-  // Sets of next hops that have more than function::most_next_hops, of which only the first are told.
+  // Sets of next hops that have more than function::most_next_hops, of which only the first are announced.
   std::uint64_t shortened = 0;
   std::string last_refusal;
 };
@@ -88,25 +88,25 @@ class NetlinkMirror : private netlink::Visitor {
  public:
   using Clock = std::chrono::steady_clock;
 
-  // Subscribes; tells nothing yet. `plane` must outlive the mirror.
+  // Subscribes; announces nothing yet. `plane` must outlive the mirror.
   static Expected<std::unique_ptr<NetlinkMirror>> open(MirrorOptions options, function::ControlPlane& plane);
 
   NetlinkMirror(const NetlinkMirror&) = delete;
 
-  // Reads everything that is there and tells it; blocks until done. Error: a twin does not exist, the kernel does not
-  // answer, or `progress` said stop.
+  // Reads everything that is there and announces it; blocks until done. Error: a twin does not exist, the kernel does
+  // not answer, or `progress` said stop.
   Expected<void> start();
   int fd() const { return socket_.fd(); }
   // Handles what is waiting, `max_messages` or a little more at most, and never blocks.
   Expected<void> process(std::size_t max_messages = 8192);
-  // Starts a pending resync, probes stale neighbours, and tells again some of what was refused, more when there is room
-  // again. An Error here and from process(): the socket is broken.
+  // Starts a pending resync, probes stale neighbours, and announces again some of what was refused, more when there is
+  // capacity again. An Error here and from process(): the socket is broken.
   Expected<void> tick(Clock::time_point now);
   // Asks the kernel for the link address of `address` on the twin of `port` (ARP, ND), also when it has no route there;
-  // the answer comes as a neighbour. False: not sent, the kernel has no room for the request or the twin is gone.
+  // the answer comes as a neighbour. False: not sent, the kernel has no capacity for the request or the twin is gone.
   // Error: the socket is broken. Cost: one system call.
   Expected<bool> resolve(function::PortIndex port, const packet::IpAddress& address);
-  // Asks for a full dump with differences told, as after lost notifications.
+  // Asks for a full dump with differences announced, as after lost notifications.
   void resync() { due_ = Scope::everything; }
   // Asks for a dump of the links and their addresses alone: frames came for one that is not known.
   void look_at_links() { due_ = std::max(due_, Scope::links); }

@@ -13,8 +13,8 @@ MirrorLog::MirrorLog(Clock::duration interval)
       shortened_{LogLimiter(interval)} {}
 
 std::uint64_t MirrorLog::news(Kind& kind, std::uint64_t count, Clock::time_point now) {
-  if (count == kind.told || !kind.limiter.admit(now)) return 0;
-  return count - std::exchange(kind.told, count);
+  if (count == kind.reported || !kind.limiter.admit(now)) return 0;
+  return count - std::exchange(kind.reported, count);
 }
 
 void MirrorLog::look(const MirrorStats& stats, Clock::time_point now) {

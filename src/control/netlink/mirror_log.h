@@ -20,9 +20,9 @@ class MirrorLog {
  private:
   struct Kind {
     LogLimiter limiter;
-    std::uint64_t told = 0;
+    std::uint64_t reported = 0;
   };
-  // How many more there are than were told; 0 also while the interval lasts.
+  // How many more there are than were reported; 0 also while the interval lasts.
   static std::uint64_t news(Kind& kind, std::uint64_t count, Clock::time_point now);
 
   Kind refusals_, overruns_, mended_, malformed_, unsent_, shortened_;

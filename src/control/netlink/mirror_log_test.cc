@@ -25,7 +25,7 @@ TEST_F(MirrorLogTest, IsSilentWhenNothingIsWrong) {
   EXPECT_EQ(logged(), "");
 }
 
-TEST_F(MirrorLogTest, ARefusalIsToldWithItsReasonAndNoneIsForgotten) {
+TEST_F(MirrorLogTest, ARefusalIsReportedWithItsReasonAndNoneIsForgotten) {
   stats_.refusals = 1;
   stats_.last_refusal = "the table is full; raise [route] max_ipv4";
   log_.look(stats_, start_);
@@ -38,7 +38,7 @@ TEST_F(MirrorLogTest, ARefusalIsToldWithItsReasonAndNoneIsForgotten) {
   log_.look(stats_, start_ + 1s);
   log_.look(stats_, start_ + 9s);
   EXPECT_EQ(logged(), "");
-  // Told although nothing has happened since.
+  // Notified although nothing has happened since.
   log_.look(stats_, start_ + 10s);
   EXPECT_EQ(logged(), "warning kernel: 49 changes of routes and neighbours refused; the last one: another reason\n");
   log_.look(stats_, start_ + 30s);

@@ -251,7 +251,7 @@ TEST_F(MirrorTest, FollowsNeighbours) {
 }
 
 // From which address errors are sent that only Sluice can send.
-TEST_F(MirrorTest, TellsTheAddressToSpeakFrom) {
+TEST_F(MirrorTest, AnnouncesTheAddressToSpeakFrom) {
   kernel("ip addr add 10.0.0.9/24 dev sl-a && ip addr add 198.51.100.1/32 dev lo");
   start();
   using Port = std::optional<function::PortIndex>;

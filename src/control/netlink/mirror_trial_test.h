@@ -75,7 +75,7 @@ class MirrorTest : public testing::Test {
     do settle();
     while (!reached() && NetlinkMirror::Clock::now() < deadline);
   }
-  // What a mirror that starts now is told must be what ours has been told so far.
+  // What a mirror that starts now announces must be what ours has announced so far.
   void expect_as_fresh() {
     RecordingPlane fresh;
     auto mirror = NetlinkMirror::open(options_, fresh);

@@ -25,14 +25,14 @@ std::string batch(const std::string& verb, const std::string& hop) {
 }
 
 TEST_F(MirrorTest, FollowsAFullTable) {
-  std::size_t told = 0;
+  std::size_t announced = 0;
   options_.progress = [&](std::string_view what, std::size_t count) {
-    told = what == "IPv4 routes" ? count : told;
+    announced = what == "IPv4 routes" ? count : announced;
     return true;
   };
   kernel(batch("add", "via 10.0.0.2"));
   start();
-  EXPECT_GT(told, 50000U);
+  EXPECT_GT(announced, 50000U);
   const std::size_t others = plane_.routes.size() - 50000;
   EXPECT_EQ(plane_.route("20.195.79.0/24"), "unicast 0 via 10.0.0.2");
   change(batch("replace", "via 10.0.1.2"));
@@ -80,7 +80,7 @@ TEST_F(MirrorTest, AgreesWithTheKernelAfterChangesDuringADump) {
   EXPECT_EQ(plane_.route("20.195.79.0/24"), "unicast 1 via 10.0.1.2");
 }
 
-TEST_F(MirrorTest, TellsRefusedRoutesAgain) {
+TEST_F(MirrorTest, AnnouncesRefusedRoutesAgain) {
   start();
   plane_.route_limit = plane_.routes.size();
   kernel("ip route add 192.0.2.0/24 via 10.0.0.2");
@@ -101,22 +101,22 @@ TEST_F(MirrorTest, TellsRefusedRoutesAgain) {
 TEST_F(MirrorTest, TakesARefusedNeighbourBackWhenTheKernelGivesItUp) {
   start();
   plane_.refuse_neighbours = true;
-  const auto told = [this] {
+  const auto announced = [this] {
     std::this_thread::sleep_for(10ms);
     EXPECT_TRUE(mirror_->process());
     return plane_.neighbour(0, "10.0.0.2");
   };
   kernel("ip neigh add 10.0.0.2 lladdr 02:00:00:00:00:02 nud permanent dev sl-a");
-  EXPECT_EQ(told(), "02:00:00:00:00:02");
+  EXPECT_EQ(announced(), "02:00:00:00:00:02");
   EXPECT_EQ(mirror_->stats().refusals, 1U);
   EXPECT_EQ(mirror_->stats().refused, 1U);
   EXPECT_EQ(mirror_->stats().neighbours, 0U);
   kernel("ip neigh del 10.0.0.2 dev sl-a");
-  EXPECT_EQ(told(), "none");
+  EXPECT_EQ(announced(), "none");
   EXPECT_EQ(mirror_->stats().refusals, 1U);
 }
 
-TEST_F(MirrorTest, TellsWhatWasRefusedAtTheNextTickWithRoom) {
+TEST_F(MirrorTest, AnnouncesWhatWasRefusedAtTheNextTickWithCapacity) {
   start();
   plane_.refuse_neighbours = true;
   plane_.route_limit = 0;
@@ -133,7 +133,7 @@ TEST_F(MirrorTest, TellsWhatWasRefusedAtTheNextTickWithRoom) {
   EXPECT_EQ(plane_.route("192.0.2.0/24"), "unicast 0 via 10.0.0.2");
 }
 
-TEST_F(MirrorTest, StopsReadingWhenTold) {
+TEST_F(MirrorTest, StopsReadingWhenAsked) {
   auto options = options_;
   options.progress = [](std::string_view what, std::size_t) { return what != "neighbours"; };
   auto mirror = NetlinkMirror::open(std::move(options), plane_);

@@ -31,16 +31,16 @@ void NeighbourShadow::apply(const NeighbourMessage& message) {
   entry.mac = valid ? message.mac : std::nullopt;
   entry.stale = (message.state & NUD_STALE) != 0;
   entry.generation = generation_;
-  tell(key, entry);
-  if (!entry.mac && !entry.told) entries_.erase(key);
+  announce(key, entry);
+  if (!entry.mac && !entry.announced) entries_.erase(key);
 }
 
 void NeighbourShadow::end_dump() {
   for (auto next = entries_.begin(); next != entries_.end();) {
     auto& [key, entry] = *next;
     if (entry.generation != generation_) entry.mac.reset();
-    tell(key, entry);
-    next = !entry.mac && !entry.told ? entries_.erase(next) : std::next(next);
+    announce(key, entry);
+    next = !entry.mac && !entry.announced ? entries_.erase(next) : std::next(next);
   }
 }
 
@@ -49,12 +49,12 @@ void NeighbourShadow::moved(int ifindex, std::optional<function::PortIndex> befo
     if (key.ifindex != ifindex) continue;
     if (before && entry.refused) (void)plane_.remove_neighbour(*before, key.address);
     set_refused(entry, false);
-    if (before && entry.told) {
+    if (before && entry.announced) {
       note(plane_.remove_neighbour(*before, key.address));
-      --told_;
+      --announced_;
     }
-    entry.told.reset();
-    tell(key, entry);
+    entry.announced.reset();
+    announce(key, entry);
   }
 }
 
@@ -69,30 +69,30 @@ void NeighbourShadow::retry_refused(std::size_t limit) {
   std::size_t in_a_row = 0;
   for (auto& [key, entry] : entries_) {
     if (!entry.refused) continue;
-    tell(key, entry, true);
+    announce(key, entry, true);
     in_a_row = entry.refused ? in_a_row + 1 : 0;
     if (in_a_row == limit) return;
   }
 }
 
-void NeighbourShadow::tell(const Key& key, Entry& entry, bool again) {
+void NeighbourShadow::announce(const Key& key, Entry& entry, bool again) {
   const auto port = ports_.port(key.ifindex);
   if (!port) return;
-  if (!entry.mac && !entry.told && entry.refused) (void)plane_.remove_neighbour(*port, key.address);
+  if (!entry.mac && !entry.announced && entry.refused) (void)plane_.remove_neighbour(*port, key.address);
   if (!entry.mac) set_refused(entry, false);
-  if (entry.told == entry.mac) return;
+  if (entry.announced == entry.mac) return;
   if (entry.mac) {
     const auto answer = plane_.add_neighbour(*port, key.address, *entry.mac);
     if (!again) note(answer);
-    set_refused(entry, !answer && !entry.told);
+    set_refused(entry, !answer && !entry.announced);
     if (!answer) return;
-    told_ += entry.told ? 0 : 1;
+    announced_ += entry.announced ? 0 : 1;
   } else {
     note(plane_.remove_neighbour(*port, key.address));
-    --told_;
+    --announced_;
   }
   found_ += counts_as_found_ ? 1 : 0;
-  entry.told = entry.mac;
+  entry.announced = entry.mac;
 }
 
 std::vector<NeighbourShadow::Key> NeighbourShadow::due(Clock::time_point now, Clock::duration interval,
@@ -100,7 +100,7 @@ std::vector<NeighbourShadow::Key> NeighbourShadow::due(Clock::time_point now, Cl
   std::vector<Key> result;
   for (auto& [key, entry] : entries_) {
     if (result.size() == limit) break;
-    if (!entry.stale || !entry.told || now - entry.probed < interval) continue;
+    if (!entry.stale || !entry.announced || now - entry.probed < interval) continue;
     entry.probed = now;
     result.push_back(key);
   }

@@ -1,5 +1,5 @@
-// The kernel's neighbours (ARP and ND caches) on twins, and what of them the control plane has been told. An address is
-// told with its MAC while the kernel holds it valid, and taken back when the kernel gives it up.
+// The kernel's neighbours (ARP and ND caches) on twins, and which of them have been announced to the control plane. An
+// address is announced with its MAC while the kernel holds it valid, and taken back when the kernel gives it up.
 //
 // Forwarded traffic does not pass the kernel, so the kernel would let a neighbour go stale for ever: due() names those
 // to probe.
@@ -36,8 +36,8 @@ class NeighbourShadow {
   void begin_dump() { ++generation_; }
   // Forgets every neighbour that was not named since begin_dump().
   void end_dump();
-  // Tells everything again that lies on `ifindex`, which has become the twin of another port or of none (`before`: of
-  // which).
+  // Announces everything again that lies on `ifindex`, which has become the twin of another port or of none (`before`:
+  // of which).
   void moved(int ifindex, std::optional<function::PortIndex> before);
 
   // At most `limit` stale neighbours on twins that were not named in the last `interval`; they count as probed at
@@ -46,12 +46,12 @@ class NeighbourShadow {
   // It was not probed after all: due() names it again.
   void not_probed(const Key& key);
 
-  // What is told from now on is counted as found by a comparison, or is not.
+  // What is announced from now on is counted as found by a comparison, or is not.
   void count_as_found(bool found) { counts_as_found_ = found; }
   std::uint64_t found() const { return found_; }
 
-  std::size_t told() const { return told_; }
-  // Tells neighbours again that were refused, until `limit` of them in a row are refused still.
+  std::size_t announced() const { return announced_; }
+  // Announces neighbours again that were refused, until `limit` of them in a row are refused still.
   void retry_refused(std::size_t limit);
   // Neighbours that are refused now.
   std::size_t refused() const { return refused_; }
@@ -61,8 +61,8 @@ class NeighbourShadow {
  private:
   struct Entry {
     std::optional<packet::MacAddress> mac;  // only while the kernel holds it valid
-    std::optional<packet::MacAddress> told;
-    bool refused = false;  // told, but not taken as a whole: to be taken back all the same
+    std::optional<packet::MacAddress> announced;
+    bool refused = false;  // announced, but not taken as a whole: to be taken back all the same
     bool stale = false;
     std::uint32_t generation = 0;
     Clock::time_point probed{};
@@ -70,7 +70,7 @@ class NeighbourShadow {
   struct Hash {
     std::size_t operator()(const Key& key) const noexcept;
   };
-  void tell(const Key& key, Entry& entry, bool again = false);
+  void announce(const Key& key, Entry& entry, bool again = false);
   void set_refused(Entry& entry, bool refused);
   void note(const Expected<void>& answer);
 
@@ -78,7 +78,7 @@ class NeighbourShadow {
   const HopTable& ports_;
   std::unordered_map<Key, Entry, Hash> entries_;
   std::uint32_t generation_ = 0;
-  std::size_t told_ = 0;
+  std::size_t announced_ = 0;
   std::size_t refused_ = 0;  // entries that are
   bool counts_as_found_ = false;
   std::uint64_t found_ = 0;

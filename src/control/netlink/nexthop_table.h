@@ -27,7 +27,7 @@ class NexthopTable {
   std::optional<Target> resolve(std::uint32_t id);
 
   // An object that is removed under its routes stays until the next dump: the kernel takes those routes away silently,
-  // and the dump tells which.
+  // and the dump shows which.
   void apply(const NexthopMessage& message);
 
   // A route that names the object comes and goes.

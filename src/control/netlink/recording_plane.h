@@ -1,4 +1,4 @@
-// A control plane for tests and benches: keeps what it is told and counts the calls.
+// A control plane for tests and benches: keeps what is announced to it and counts the calls.
 #pragma once
 
 #include <map>

@@ -121,7 +121,7 @@ void RouteShadow::add(const RouteMessage& message, Join join) {
     insert(entry.candidates, wanted, join);
   }
   if (message.expires > 0) next_expiry_ = std::min(next_expiry_, Clock::now() + message.expires * tick + after_expiry);
-  tell(prefix, entry);
+  announce(prefix, entry);
 }
 
 // The position before the route that a notification says is gone: the very same one, else an IPv6 route that has its
@@ -165,8 +165,8 @@ void RouteShadow::remove(const RouteMessage& message) {
     nexthops_.release(victim->nexthop_id);
     entry.candidates.erase_after(victim_before);
   }
-  tell(prefix, entry);
-  if (entry.candidates.empty() && !entry.is_told) prefixes.erase(found);
+  announce(prefix, entry);
+  if (entry.candidates.empty() && !entry.is_announced) prefixes.erase(found);
 }
 
 void RouteShadow::pin_local(const packet::IpPrefix& prefix) {
@@ -177,7 +177,7 @@ void RouteShadow::pin_local(const packet::IpPrefix& prefix) {
   candidate.local_table = true;
   Entry& entry = table_of(prefix.address.family).prefixes[prefix];
   entry.candidates.push_front(candidate);
-  tell(prefix, entry);
+  announce(prefix, entry);
 }
 
 void RouteShadow::begin_dump(int family) {
@@ -196,22 +196,22 @@ void RouteShadow::end_dump(int family) {
       if (gone) nexthops_.release(known.nexthop_id);
       return gone;
     });
-    tell(prefix, entry);
-    next = entry.candidates.empty() && !entry.is_told ? table.prefixes.erase(next) : std::next(next);
+    announce(prefix, entry);
+    next = entry.candidates.empty() && !entry.is_announced ? table.prefixes.erase(next) : std::next(next);
   }
 }
 
-std::optional<RouteShadow::Told> RouteShadow::effective(const Candidate& candidate) {
+std::optional<RouteShadow::Announced> RouteShadow::effective(const Candidate& candidate) {
   if (candidate.expired) return std::nullopt;
-  Told told{candidate.metric, no_hops, RouteKind::local, candidate.protocol, false};
+  Announced announced{candidate.metric, no_hops, RouteKind::local, candidate.protocol, false};
   switch (candidate.type) {
     case RTN_BLACKHOLE:
-      told.kind = RouteKind::blackhole;
+      announced.kind = RouteKind::blackhole;
       break;
     case RTN_UNREACHABLE:
     case RTN_PROHIBIT:
     case RTN_THROW:
-      told.kind = RouteKind::unreachable;
+      announced.kind = RouteKind::unreachable;
       break;
     case RTN_UNICAST: {
       NexthopTable::Target target{false, candidate.hops};
@@ -221,44 +221,44 @@ std::optional<RouteShadow::Told> RouteShadow::effective(const Candidate& candida
         target = *resolved;
       }
       if (target.blackhole) {
-        told.kind = RouteKind::blackhole;
+        announced.kind = RouteKind::blackhole;
         break;
       }
       const Resolved& resolved = hops_.resolved(target.hops);
       if (!resolved.usable) return std::nullopt;
-      told.kind = resolved.kind;
-      told.elsewhere = told.kind == RouteKind::local;
-      if (told.kind == RouteKind::unicast) told.hops = target.hops;
+      announced.kind = resolved.kind;
+      announced.elsewhere = announced.kind == RouteKind::local;
+      if (announced.kind == RouteKind::unicast) announced.hops = target.hops;
       break;
     }
     default:
       break;  // an address of the host, a broadcast or a multicast group
   }
   // It holds for some frames only, by TOS or source address: the kernel decides for all of the prefix.
-  if (candidate.conditional()) told = {candidate.metric, no_hops, RouteKind::local, candidate.protocol, false};
-  return told;
+  if (candidate.conditional()) announced = {candidate.metric, no_hops, RouteKind::local, candidate.protocol, false};
+  return announced;
 }
 
-std::optional<RouteShadow::Told> RouteShadow::best(const Candidates& candidates) {
+std::optional<RouteShadow::Announced> RouteShadow::best(const Candidates& candidates) {
   for (const Candidate& candidate : candidates) {
-    if (auto told = effective(candidate)) return told;
+    if (auto announced = effective(candidate)) return announced;
   }
   return std::nullopt;
 }
 
-bool RouteShadow::tell(const packet::IpPrefix& prefix, Entry& entry, bool again) {
+bool RouteShadow::announce(const packet::IpPrefix& prefix, Entry& entry, bool again) {
   const auto wanted = best(entry.candidates);
   if (!refused_.empty() && !again) refused_.erase(prefix);
   if (!wanted) {
-    if (entry.is_told) {
-      withdraw(prefix, entry.told.metric);
+    if (entry.is_announced) {
+      withdraw(prefix, entry.announced.metric);
       note_found(prefix);
     }
-    told_ -= entry.is_told ? 1 : 0;
-    entry.is_told = false;
+    announced_ -= entry.is_announced ? 1 : 0;
+    entry.is_announced = false;
     return true;
   }
-  if (entry.is_told && entry.told == *wanted && !hops_.changed(wanted->hops)) return true;
+  if (entry.is_announced && entry.announced == *wanted && !hops_.changed(wanted->hops)) return true;
   const auto& next_hops = hops_.resolved(wanted->hops).next_hops;
   const auto answer =
       plane_.add_route({prefix, wanted->kind, next_hops, wanted->metric, wanted->protocol, wanted->elsewhere});
@@ -266,15 +266,15 @@ bool RouteShadow::tell(const packet::IpPrefix& prefix, Entry& entry, bool again)
     if (again) return false;
     note(answer);
     refused_.insert(prefix);
-    // The set of hops that is told means something else by now: not what is wanted, though it has the same id.
-    if (entry.is_told && entry.told == *wanted) entry.told.hops = no_hops;
+    // The set of hops that is announced means something else by now: not what is wanted, though it has the same id.
+    if (entry.is_announced && entry.announced == *wanted) entry.announced.hops = no_hops;
     return false;
   }
-  if (entry.is_told && entry.told.metric != wanted->metric) withdraw(prefix, entry.told.metric);
+  if (entry.is_announced && entry.announced.metric != wanted->metric) withdraw(prefix, entry.announced.metric);
   if (!again) note_found(prefix);
-  told_ += entry.is_told ? 0 : 1;
-  entry.told = *wanted;
-  entry.is_told = true;
+  announced_ += entry.is_announced ? 0 : 1;
+  entry.announced = *wanted;
+  entry.is_announced = true;
   return true;
 }
 
@@ -286,7 +286,7 @@ void RouteShadow::retry_refused(std::size_t limit) {
     last_retried_ = *next;
     auto& prefixes = table_of(last_retried_.address.family).prefixes;
     const auto found = prefixes.find(last_retried_);
-    if (found == prefixes.end() || tell(found->first, found->second, true)) {
+    if (found == prefixes.end() || announce(found->first, found->second, true)) {
       refused_.erase(next);
       in_a_row = 0;
     } else {
@@ -315,7 +315,7 @@ void RouteShadow::settle() {
   if (hops_.any_changed() || nexthops_.changed()) {
     nexthops_.settled();
     for (Table& table : tables_) {
-      for (auto& [prefix, entry] : table.prefixes) tell(prefix, entry);
+      for (auto& [prefix, entry] : table.prefixes) announce(prefix, entry);
     }
     hops_.settled();
   }
@@ -327,7 +327,7 @@ void RouteShadow::free_unused_hops() {
   nexthops_.mark(marks);
   for (const Table& table : tables_) {
     for (const auto& [prefix, entry] : table.prefixes) {
-      if (entry.is_told) marks[entry.told.hops] = true;
+      if (entry.is_announced) marks[entry.announced.hops] = true;
       for (const Candidate& candidate : entry.candidates) marks[candidate.hops] = true;
     }
   }

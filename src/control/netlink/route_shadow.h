@@ -1,12 +1,13 @@
-// What the kernel's route tables hold and what the control plane has been told: the difference is what it is told next.
+// What the kernel's route tables hold and what has been announced to the control plane: the difference is announced
+// next.
 //
 // For each prefix the kernel may hold several routes (metrics, appended routes, the local table beside the main one).
-// The one that the kernel would use wins and only that one is told: local table first, then the lowest metric, then the
-// highest preference (RFC 4191), then the order of insertion; never one that has expired. A better route is told before
-// the old one is withdrawn, so there is no moment without a route.
+// The one that the kernel would use wins and only that one is announced: local table first, then the lowest metric,
+// then the highest preference (RFC 4191), then the order of insertion; never one that has expired. A better route is
+// announced before the old one is withdrawn, so there is no moment without a route.
 //
 // A full dump between begin_dump() and end_dump() leaves exactly what it named, without a flush: unchanged routes are
-// not told again.
+// not announced again.
 //
 // Thread-safety: none (the control thread). Memory: about 120 bytes a route. Cost: about 1 us a route, plus the control
 // plane.
@@ -52,7 +53,7 @@ class RouteShadow {
   void begin_dump(int family);
   // Forgets every route of the family that was named neither by the dump nor by a notification since begin_dump().
   void end_dump(int family);
-  // Tells what follows from changed ports and next-hop objects. Cost: nothing, or a pass over all routes.
+  // Announces what follows from changed ports and next-hop objects. Cost: nothing, or a pass over all routes.
   void settle();
 
   // When the next route expires, as far as messages have said since the last begin_dump(6): a kernel does not say when
@@ -61,18 +62,19 @@ class RouteShadow {
   void forget_expiries() { next_expiry_ = Clock::time_point::max(); }
   // Whether routers have advertised any IPv6 route since the last dump began.
   bool has_advertised() const { return has_advertised_; }
-  // What is told from now on is counted as found by a comparison, or is not.
+  // What is announced from now on is counted as found by a comparison, or is not.
   void count_as_found(bool found) { counts_as_found_ = found; }
   std::uint64_t found() const { return found_; }
   const packet::IpPrefix& last_found() const { return last_found_; }
 
   std::size_t prefixes() const { return tables_[0].prefixes.size() + tables_[1].prefixes.size(); }
-  std::size_t prefixes_told() const { return told_; }
-  // Tells refused routes again, in turn, until `limit` of them in a row are refused still. Cost: that of telling them.
+  std::size_t prefixes_announced() const { return announced_; }
+  // Announces refused routes again, in turn, until `limit` of them in a row are refused still. Cost: that of announcing
+  // them.
   void retry_refused(std::size_t limit);
   // Routes that are refused now.
   std::size_t refused() const { return refused_.size(); }
-  // Calls that the control plane refused, and why it refused the last one. Refused routes are told again when they
+  // Calls that the control plane refused, and why it refused the last one. Refused routes are announced again when they
   // change, after every dump, and by retry_refused(), which does not count.
   std::size_t refusals() const { return refusals_; }
   const std::string& last_refusal() const { return last_refusal_; }
@@ -99,18 +101,18 @@ class RouteShadow {
     }
   };
   using Candidates = std::forward_list<Candidate>;
-  struct Told {
+  struct Announced {
     std::uint32_t metric = 0;
     HopSetId hops = no_hops;
     function::RouteKind kind = function::RouteKind::local;
     std::uint8_t protocol = 0;
     bool elsewhere = false;
-    bool operator==(const Told&) const = default;
+    bool operator==(const Announced&) const = default;
   };
   struct Entry {
     Candidates candidates;  // best first
-    Told told;
-    bool is_told = false;
+    Announced announced;
+    bool is_announced = false;
   };
   struct Hash {
     std::size_t operator()(const packet::IpPrefix& prefix) const noexcept;
@@ -127,10 +129,10 @@ class RouteShadow {
   static void insert(Candidates& candidates, const Candidate& wanted, Join join);
   Candidates::iterator find_removed(Candidates& candidates, const Candidate& gone, int family);
   bool covers(HopSetId larger, HopSetId smaller) const;
-  std::optional<Told> best(const Candidates& candidates);
-  std::optional<Told> effective(const Candidate& candidate);
+  std::optional<Announced> best(const Candidates& candidates);
+  std::optional<Announced> effective(const Candidate& candidate);
   // False: the control plane refused the route.
-  bool tell(const packet::IpPrefix& prefix, Entry& entry, bool again = false);
+  bool announce(const packet::IpPrefix& prefix, Entry& entry, bool again = false);
   void withdraw(const packet::IpPrefix& prefix, std::uint32_t metric);
   void note(const Expected<void>& answer);
   void note_found(const packet::IpPrefix& prefix);
@@ -140,7 +142,7 @@ class RouteShadow {
   HopTable hops_;
   NexthopTable nexthops_;
   Table tables_[2];
-  std::size_t told_ = 0;
+  std::size_t announced_ = 0;
   std::set<packet::IpPrefix> refused_;
   packet::IpPrefix last_retried_;
   std::size_t refusals_ = 0;

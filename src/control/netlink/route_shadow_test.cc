@@ -67,31 +67,31 @@ TEST_F(RouteShadowTest, ARouteThatVanishedSilentlyIsReplacedByTheNext) {
   EXPECT_EQ(shadow_.prefixes(), 0U);
 }
 
-TEST_F(RouteShadowTest, OfMoreNextHopsThanARouteCanHaveTheFirstAreToldAndItIsCountedOnce) {
+TEST_F(RouteShadowTest, OfMoreNextHopsThanARouteCanHaveTheFirstAreAnnouncedAndItIsCountedOnce) {
   const auto hops = [](unsigned count) {
     std::vector<Hop> all;
     for (unsigned i = 0; i < count; ++i) all.push_back(hop(5, "10.0.0." + std::to_string(i + 1)));
     return all;
   };
-  const auto told = [this](const char* prefix) {
+  const auto announced = [this](const char* prefix) {
     return plane_.routes[{packet::IpPrefix::parse(prefix).value(), 0}].next_hops;
   };
   shadow_.add(route("192.0.2.0/24", hops(64)), Join::only);
-  EXPECT_EQ(told("192.0.2.0/24").size(), 64U);
+  EXPECT_EQ(announced("192.0.2.0/24").size(), 64U);
   EXPECT_EQ(shadow_.hops().shortened(), 0U);
   for (const char* prefix : {"198.51.100.0/24", "203.0.113.0/24"}) {  // of one set
     shadow_.add(route(prefix, hops(70)), Join::only);
-    ASSERT_EQ(told(prefix).size(), 64U);
-    EXPECT_EQ(told(prefix).back().gateway.str(), "10.0.0.64");
+    ASSERT_EQ(announced(prefix).size(), 64U);
+    EXPECT_EQ(announced(prefix).back().gateway.str(), "10.0.0.64");
   }
   EXPECT_EQ(shadow_.hops().shortened(), 1U);
   shadow_.hops().set_port(5, 1);
   shadow_.settle();
-  EXPECT_EQ(told("203.0.113.0/24").front().port, 1);
+  EXPECT_EQ(announced("203.0.113.0/24").front().port, 1);
   EXPECT_EQ(shadow_.hops().shortened(), 1U);
 }
 
-TEST_F(RouteShadowTest, ABetterRouteIsToldBeforeTheOldOneIsWithdrawn) {
+TEST_F(RouteShadowTest, ABetterRouteIsAnnouncedBeforeTheOldOneIsWithdrawn) {
   shadow_.add(route("192.0.2.0/24", {hop(5, "10.0.0.2")}, 100), Join::only);
   plane_.route_limit = 1;  // refuses a second route beside the first
   shadow_.add(route("192.0.2.0/24", {hop(6, "10.0.1.2")}, 50), Join::only);
@@ -106,7 +106,7 @@ TEST_F(RouteShadowTest, ABetterRouteIsToldBeforeTheOldOneIsWithdrawn) {
   EXPECT_EQ(plane_.routes.size(), 1U);
 }
 
-TEST_F(RouteShadowTest, ADumpLeavesWhatItNamesAndTellsDifferencesOnly) {
+TEST_F(RouteShadowTest, ADumpLeavesWhatItNamesAndAnnouncesDifferencesOnly) {
   shadow_.pin_local(packet::IpPrefix::parse("224.0.0.0/4").value());
   for (const char* prefix : {"192.0.2.0/24", "192.0.3.0/24", "192.0.4.0/24"}) {
     shadow_.add(route(prefix, {hop(5, "10.0.0.2")}), Join::only);
@@ -144,13 +144,13 @@ TEST_F(RouteShadowTest, ADumpBringsTheKernelsOrder) {
   shadow_.add(first, Join::only);
   shadow_.add(second, Join::append);
   EXPECT_EQ(plane_.route("192.0.2.0/24"), "unicast 0 via 10.0.0.2");
-  for (const auto& [before, behind, told] :
+  for (const auto& [before, behind, announced] :
        {std::tuple{second, first, "unicast 1 via 10.0.1.2"}, {first, second, "unicast 0 via 10.0.0.2"}}) {
     shadow_.begin_dump(4);
     shadow_.add(before, Join::dumped);
     shadow_.add(behind, Join::dumped);
     shadow_.end_dump(4);
-    EXPECT_EQ(plane_.route("192.0.2.0/24"), told);
+    EXPECT_EQ(plane_.route("192.0.2.0/24"), announced);
   }
   shadow_.remove(first);
   EXPECT_EQ(plane_.route("192.0.2.0/24"), "unicast 1 via 10.0.1.2");
@@ -250,30 +250,30 @@ TEST_F(RouteShadowTest, ADeadHopIsLeftOutAndADeadRouteGivesWay) {
   EXPECT_EQ(plane_.route("192.0.3.0/24"), "unicast 1 via 10.0.1.2");
 }
 
-TEST_F(RouteShadowTest, RefusedRoutesAreToldWhenThereIsRoom) {
+TEST_F(RouteShadowTest, RefusedRoutesAreAnnouncedWhenThereIsCapacity) {
   const auto prefix = [](int i) { return "192.0." + std::to_string(i) + ".0/24"; };
   plane_.route_limit = 3;
   for (int i = 0; i < 10; ++i) shadow_.add(route(prefix(i), {hop(5, "10.0.0.2")}), Join::only);
-  EXPECT_EQ(shadow_.prefixes_told(), 3U);
+  EXPECT_EQ(shadow_.prefixes_announced(), 3U);
   EXPECT_EQ(shadow_.refused(), 7U);
   EXPECT_EQ(shadow_.refusals(), 7U);
   shadow_.retry_refused(4);
   EXPECT_EQ(shadow_.refusals(), 7U) << "what is refused still is no news";
-  // Room for one, in whose turn it is; one that the kernel took away needs none.
+  // Capacity for one, in whose turn it is; one that the kernel took away needs none.
   shadow_.remove(route(prefix(0), {hop(5, "10.0.0.2")}));
   shadow_.remove(route(prefix(9), {hop(5, "10.0.0.2")}));
   EXPECT_EQ(shadow_.refused(), 6U);
   shadow_.retry_refused(4);
-  EXPECT_EQ(shadow_.prefixes_told(), 3U);
+  EXPECT_EQ(shadow_.prefixes_announced(), 3U);
   EXPECT_EQ(shadow_.refused(), 5U);
   EXPECT_EQ(plane_.route(prefix(9)), "none");
   plane_.route_limit = SIZE_MAX;
   shadow_.retry_refused(1);
-  EXPECT_EQ(shadow_.prefixes_told(), 8U);
+  EXPECT_EQ(shadow_.prefixes_announced(), 8U);
   EXPECT_EQ(shadow_.refused(), 0U);
 }
 
-TEST_F(RouteShadowTest, ARefusedMoveOfAPortIsToldWhenThereIsRoom) {
+TEST_F(RouteShadowTest, ARefusedMoveOfAPortIsAnnouncedWhenThereIsCapacity) {
   shadow_.add(route("192.0.2.0/24", {hop(5, "10.0.0.2")}), Join::only);
   plane_.route_limit = 0;
   shadow_.hops().set_port(5, 1);
@@ -292,7 +292,7 @@ TEST_F(RouteShadowTest, EncapsulatedRoutesAreTheKernels) {
   EXPECT_EQ(plane_.route("192.0.2.0/24"), "local");
 }
 
-TEST_F(RouteShadowTest, PortsThatMoveAreToldAgain) {
+TEST_F(RouteShadowTest, PortsThatMoveAreAnnouncedAgain) {
   shadow_.add(route("192.0.2.0/24", {hop(5, "10.0.0.2")}), Join::only);
   shadow_.add(route("192.0.3.0/24", {hop(6, "10.0.1.2")}), Join::only);
   const auto calls = plane_.route_calls;

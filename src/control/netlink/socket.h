@@ -33,7 +33,7 @@ class Socket {
   Expected<Received> receive();
 
   // Asks for everything of one kind (RTM_GET*); the answer carries `sequence` and ends with NLMSG_DONE. False, here and
-  // from probe(): the kernel has no room for the request now; it was not sent.
+  // from probe(): the kernel has no capacity for the request now; it was not sent.
   Expected<bool> request_dump(std::uint16_t type, int address_family, std::uint32_t sequence);
   // Asks the kernel to verify a neighbour (NTF_USE), as if it had a packet for it. One that it does not know it
   // resolves when that may be new, and refuses otherwise.

@@ -15,7 +15,7 @@ void fail_calls(unsigned calls, unsigned skip = 0, bool sticky = false);
 void clear_faults();
 // What the last failed launch of this thread reported; empty when none failed since clear_faults().
 std::string last_report();
-// Runtime calls so far (those that fail_calls counts): tells a test how many to skip.
+// Runtime calls so far (those that fail_calls counts): shows a test how many to skip.
 unsigned long calls_made();
 // Bytes of fake device memory and pinned host memory that are allocated now.
 std::size_t device_bytes();

@@ -1,6 +1,6 @@
 // Fibers for the SIMT shim: one stack each, switched by hand without system calls (x86-64, System V).
 //
-// A fiber runs `entry` to its end; yield_fiber() goes back to whoever resumed it. AddressSanitizer is told of every
+// A fiber runs `entry` to its end; yield_fiber() goes back to whoever resumed it. AddressSanitizer is notified of every
 // switch. Thread-safety: a fiber belongs to the OS thread that started it. Cost: about 5 ns a switch; a stack is mapped
 // once, with a guard page below it, and used again.
 #pragma once

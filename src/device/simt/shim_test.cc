@@ -264,7 +264,7 @@ TEST_F(Shim, RegisteredRangesDoNotOverlap) {
   EXPECT_EQ(cudaHostUnregister(memory.data()), cudaErrorHostMemoryNotRegistered);
 }
 
-TEST_F(Shim, FaultsStrikeWhenTold) {
+TEST_F(Shim, FaultsStrikeWhenAsked) {
   int count = 0;
   simt::fail_calls(2, 1);
   EXPECT_EQ(cudaGetDeviceCount(&count), cudaSuccess);

@@ -10,7 +10,7 @@ namespace {
 constexpr std::uint64_t largest_chunk = 0x7fffffffffffffff;  // as clients that count in 64 bits
 
 // How many bytes more a body takes whose limit is that; 0: the largest block.
-std::size_t room_in(const Buffer& body, std::uint32_t limit) {
+std::size_t capacity_in(const Buffer& body, std::uint32_t limit) {
   const std::size_t most = limit == 0 ? BlockPool::largest : std::min<std::size_t>(limit, BlockPool::largest);
   return most - std::min(most, body.size());
 }
@@ -29,11 +29,11 @@ class Parser::BodyAppender final : public ContentSink {
         limit_(direction == Direction::to_server ? parser.settings_.request_body_limit
                                                  : parser.settings_.response_body_limit) {}
   bool content(std::string_view bytes) override {
-    const std::size_t room = room_in(message_.body, limit_);
-    if (!message_.flags.body_lost && !message_.body.append(parser_.pool_, bytes.substr(0, room))) {
+    const std::size_t capacity = capacity_in(message_.body, limit_);
+    if (!message_.flags.body_lost && !message_.body.append(parser_.pool_, bytes.substr(0, capacity))) {
       message_.flags.body_lost = true;
     }
-    message_.flags.body_truncated = message_.flags.body_truncated || bytes.size() > room;
+    message_.flags.body_truncated = message_.flags.body_truncated || bytes.size() > capacity;
     return !message_.flags.body_lost && !message_.flags.body_truncated;
   }
   void again() override {
@@ -114,7 +114,7 @@ void Parser::add_body(Connection& connection, Direction direction, std::string_v
   message.body_wire += bytes.size();
   if (request && side.decoder.active()) keep_coded(side, message, bytes);
   if (message.flags.body_truncated || message.flags.body_lost) {
-    tell_lost(connection, message.flags.body_lost);
+    report_lost(connection, message.flags.body_lost);
     return;
   }
   const std::size_t before = message.body.size();
@@ -129,11 +129,11 @@ void Parser::add_body(Connection& connection, Direction direction, std::string_v
   if (too_many) {
     exceed(connection, Limit::codings);
   }
-  tell_lost(connection, message.flags.body_lost || side.decoder.flags().no_memory);
+  report_lost(connection, message.flags.body_lost || side.decoder.flags().no_memory);
 }
 
 // Of a body, for want of memory.
-void Parser::tell_lost(Connection& connection, bool lost) {
+void Parser::report_lost(Connection& connection, bool lost) {
   if (lost && !connection.limited) {
     exceed(connection, Limit::memory);
   }
@@ -141,7 +141,7 @@ void Parser::tell_lost(Connection& connection, bool lost) {
 
 // As much of it as a body may be.
 void Parser::keep_coded(Side& side, Message& message, std::string_view bytes) {
-  const std::string_view kept = bytes.substr(0, room_in(side.coded, settings_.request_body_limit));
+  const std::string_view kept = bytes.substr(0, capacity_in(side.coded, settings_.request_body_limit));
   if (!side.coded.append(pool_, kept)) message.flags.body_lost = true;
 }
 
@@ -196,7 +196,7 @@ void Parser::end_body(Connection& connection, Direction direction) {
   } else {
     response_done(connection);
   }
-  tell_lost(connection, is_lost);
+  report_lost(connection, is_lost);
 }
 
 // Whether what stands around a chunk's size, from `from` on to the line's end, if it has come, leaves no doubt of it.

@@ -51,7 +51,7 @@ bool BrotliStream::begin(BlockPool& pool, std::uint64_t wanted) {
   end();
   pool_ = &pool;
   window_bits_ = bits_for(wanted);
-  most_ = taken_ = made_ = built_ = told_ = 0;
+  most_ = taken_ = made_ = built_ = reported_ = 0;
   memory_ = 0;
   state_ = BrotliDecoderCreateInstance(take_block, give_block, this);
   built_ = 0;  // the state itself is no table
@@ -77,8 +77,8 @@ BrotliStream::Result BrotliStream::take(std::string_view& bytes) {
     next = &first;
     given = 1;
   }
-  std::size_t left = given, no_room = 0;
-  const auto result = BrotliDecoderDecompressStream(state_, &left, &next, &no_room, nullptr, nullptr);
+  std::size_t left = given, no_output = 0;
+  const auto result = BrotliDecoderDecompressStream(state_, &left, &next, &no_output, nullptr, nullptr);
   taken_ += given - left;
   bytes.remove_prefix(given - left);
   if (result != BROTLI_DECODER_RESULT_ERROR) return Result::more;
@@ -97,8 +97,8 @@ std::string_view BrotliStream::made() {
 }
 
 std::uint64_t BrotliStream::cost() {
-  const std::uint64_t all = std::max(made_, built_), before = told_;
-  told_ = all;
+  const std::uint64_t all = std::max(made_, built_), before = reported_;
+  reported_ = all;
   return all - before;
 }
 

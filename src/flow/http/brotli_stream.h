@@ -30,7 +30,7 @@ class BrotliStream {
   // What the window takes of the pool at most, for a reader that wants so many bytes; 0: all that there are.
   static std::size_t window_block(std::uint64_t wanted);
 
-  // From the stream's first byte on. False: the pool has no room. The pool stays until end().
+  // From the stream's first byte on. False: the pool has no capacity. The pool stays until end().
   bool begin(BlockPool& pool, std::uint64_t wanted);
   void end();
   bool active() const { return state_ != nullptr; }
@@ -56,7 +56,7 @@ class BrotliStream {
   unsigned window_bits_ = 0;  // of the largest window that is given
   std::uint64_t most_ = 0;
   std::uint64_t taken_ = 0, made_ = 0, built_ = 0;  // bytes; `built_`: of tables
-  std::uint64_t told_ = 0;                          // cost()
+  std::uint64_t reported_ = 0;                      // cost()
 };
 
 }  // namespace sluice::flow::http

@@ -179,7 +179,7 @@ struct Connection {
 
 class Parser {
  public:
-  // Room for so many connections and transactions at a time, reserved here.
+  // Capacity for so many connections and transactions at a time, reserved here.
   Parser(const Settings& settings, BlockPool& pool, std::uint32_t connections, std::uint32_t transactions,
          TransactionSink& sink);
   Parser(const Parser&) = delete;
@@ -190,8 +190,8 @@ class Parser {
   // or `set_aside`, when rest() says what to go on with), and it is closed. nullptr: there is none (counted as stopped
   // for no_memory). `rest`: of one that was set aside, and is no new one.
   //
-  // One that is not established evicts none that is, neither here nor for a transaction, and has no room once half of
-  // the pool is in use, or a quarter of the transactions: it stops for no_memory, or is nullptr and not counted, and
+  // One that is not established evicts none that is, neither here nor for a transaction, and has no capacity once half
+  // of the pool is in use, or a quarter of the transactions: it stops for no_memory, or is nullptr and not counted, and
   // may be opened again when it is established.
   Connection* open(bool established = true, const Rest& rest = {});
   static Rest rest(const Connection& connection);
@@ -223,7 +223,7 @@ class Parser {
   void stop(Connection& connection, StopReason reason, Limit limit = Limit::none);
   bool is_http(const Connection& connection) const;
   void exceed(Connection& connection, Limit limit);
-  void tell_limit(Connection& connection, Limit limit);
+  void report_limit(Connection& connection, Limit limit);
   void end_of_side(Connection& connection, Direction direction);
   void event(Connection& connection, Event event, Transaction& transaction);
 
@@ -244,9 +244,9 @@ class Parser {
   void hold(Connection& connection);
   void hold_as(Connection& connection, std::uint8_t holding);
   void hold_none(Connection& connection);
-  bool has_room_for_new() const { return pool_.in_use() * 2 < pool_.capacity(); }
+  bool has_capacity_for_new() const { return pool_.in_use() * 2 < pool_.capacity(); }
   bool has_reserve() const { return pool_.in_use() <= pool_.capacity() - reserve_ && pool_.has(reserved_block_); }
-  void make_room(const Connection& connection);
+  void ensure_capacity(const Connection& connection);
   Connection* holder_to_evict(const Connection& connection) const;
   Transaction* free_transaction(const Connection& connection);
   void evict(Connection& connection);
@@ -294,7 +294,7 @@ class Parser {
   void begin_body(Connection& connection, Direction direction);
   void end_body(Connection& connection, Direction direction);
   void keep_coded(Side& side, Message& message, std::string_view bytes);
-  void tell_lost(Connection& connection, bool lost);
+  void report_lost(Connection& connection, bool lost);
   void show_coded(Connection& connection, Side& side, Message& message);
   void body_event(Connection& connection, Direction direction, std::size_t before, bool truncated_before);
 

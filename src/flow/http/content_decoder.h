@@ -14,7 +14,7 @@
 // only then; with an error in its first bytes it passes as it is.
 //
 // Each layer stops at `limit` decoded bytes, against bombs (`bomb`); a layer of deflate makes at most 1,032 bytes of
-// one, one of br some 100,000. The sink may end it earlier, by what that costs: it is told of the bytes that layers
+// one, one of br some 100,000. The sink may end it earlier, by what that costs: it is notified of the bytes that layers
 // make, be they ever read or not. Memory of the pool, until decoding ends: about 48 KiB a layer of deflate (zlib's
 // window and state), up to 700 KiB one of br (brotli_stream.h). Cost: about 2 us for a kilobyte made.
 //
@@ -52,7 +52,7 @@ struct DecodeFlags {
   bool trailing : 1 = false;   // bytes behind the end
   bool bomb : 1 = false;       // `limit` or BrotliStream::most() reached, or more than the sink affords
   bool unread : 1 = false;     // behind an error in the middle, or a gap: what comes there is dropped
-  bool no_memory : 1 = false;  // the pool had no room for a layer: the bytes pass as they are, or are dropped
+  bool no_memory : 1 = false;  // the pool had no capacity for a layer: the bytes pass as they are, or are dropped
   bool too_many : 1 = false;   // more layers declared than max_layers: the innermost are not undone
 };
 

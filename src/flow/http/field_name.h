@@ -1,5 +1,5 @@
-// The names of header fields that something asks for, told apart once as a header is read, so that asking for one costs
-// the same however many fields and rules there are (Message::field()).
+// The names of header fields that something asks for, distinguished once as a header is read, so that asking for one
+// costs the same however many fields and rules there are (Message::field()).
 //
 // No state. Thread-safety: any thread. Cost: one pass over the name, as far as it can be one of these, and over its
 // NULs.

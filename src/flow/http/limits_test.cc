@@ -50,7 +50,7 @@ void expect(const std::vector<Case>& cases, const Settings& settings = {}) {
   }
 }
 
-TEST(HttpLimits, WhatIsHttpIsToldOnce) {
+TEST(HttpLimits, WhatIsHttpIsReportedOnce) {
   const std::string next = "GET /evil HTTP/1.1\r\n\r\n", head = "GET / HTTP/1.1\r\n", ok = "HTTP/1.1 200 ok\r\n";
   const std::string chunks = "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n";
   const std::vector<Limit> line{Limit::header_line}, many{Limit::fields}, codings{Limit::codings}, chunk{Limit::chunk};
@@ -85,7 +85,7 @@ TEST(HttpLimits, WhatIsHttpIsToldOnce) {
          small);
 }
 
-// What servers read in more than one way. Each is told before a line ends that some end earlier.
+// What servers read in more than one way. Each is reported before a line ends that some end earlier.
 TEST(HttpLimits, ChunksOfRequestsThatAreNotPlainAreNone) {
   const std::string chunks = "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n";
   std::vector<Case> cases;

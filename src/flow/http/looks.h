@@ -12,7 +12,7 @@ namespace sluice::flow::http {
 enum class Looks : std::uint8_t {
   http,
   other,
-  open,      // more bytes will tell
+  open,      // more bytes will show
   unlikely,  // as open; but the end of the line alone can make it HTTP
 };
 
@@ -42,7 +42,7 @@ bool may_begin_http2(std::string_view bytes);
 bool may_answer_http2(std::string_view bytes);
 inline constexpr std::size_t http2_answer_size = 9;  // more does not count
 
-// Either one's, of HTTP/1, as far as one packet tells.
+// Either one's, of HTTP/1, as far as one packet shows.
 bool looks_like_http(std::string_view bytes);
 
 }  // namespace sluice::flow::http

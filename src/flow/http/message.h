@@ -11,8 +11,8 @@
 //   cookie      http.cookie: value of Cookie, of Set-Cookie
 //   field_name  http.header_names: the fields, cookies too, in order of their first appearance
 //   field(n)    any other of field_name.h: http.user_agent, http.referer, …; empty when there is none, which has(n)
-//               tells from one without a value. One look into an index that is made with the fields, 28 bytes of each
-//               message
+//               distinguishes from one without a value. One look into an index that is made with the fields, 28 bytes
+//               of each message
 //   body        http.request_body, http.response_body, file.data: dechunked and decoded, up to the body limit
 #pragma once
 
@@ -49,17 +49,17 @@ struct MessageFlags {
 
 // What who inspects a message remembers of it from event to event; of no meaning here. Cleared with the message.
 struct Marks {
-  static constexpr std::size_t room = 8;
-  std::uint64_t rules = 0;                  // which ones the numbers are of; 0: there are none
-  std::uint64_t searched = 0;               // buffers, a bit each
-  std::uint32_t body = 0;                   // bytes of the body that have been searched
-  std::uint32_t confirmed = 0;              // bytes of the body that all of what was found was confirmed with
-  std::uint8_t found_count = 0;             // in `found`; where there are more, all are in `found_bits`
-  std::uint8_t held_count = 0;              // at most `room`
-  bool lost = false;                        // not all that was found is known
-  std::array<std::uint32_t, room> found{};  // patterns
-  std::array<std::uint32_t, room> held{};   // rules
-  Buffer found_bits;                        // by pattern; empty: they are in `found`
+  static constexpr std::size_t capacity = 8;
+  std::uint64_t rules = 0;                      // which ones the numbers are of; 0: there are none
+  std::uint64_t searched = 0;                   // buffers, a bit each
+  std::uint32_t body = 0;                       // bytes of the body that have been searched
+  std::uint32_t confirmed = 0;                  // bytes of the body that all of what was found was confirmed with
+  std::uint8_t found_count = 0;                 // in `found`; where there are more, all are in `found_bits`
+  std::uint8_t held_count = 0;                  // at most `capacity`
+  bool lost = false;                            // not all that was found is known
+  std::array<std::uint32_t, capacity> found{};  // patterns
+  std::array<std::uint32_t, capacity> held{};   // rules
+  Buffer found_bits;                            // by pattern; empty: they are in `found`
 
   void clear(BlockPool& pool) {
     found_bits.clear(pool);

@@ -55,8 +55,8 @@ void Parser::data(Connection& connection, Direction direction, std::string_view 
   free_decoding_ += decoded_to * bytes.size();
   ++heard_;
   if (connection.stopped == StopReason::none && connection.established) {
-    make_room(connection);
-  } else if (connection.stopped == StopReason::none && !has_room_for_new()) {
+    ensure_capacity(connection);
+  } else if (connection.stopped == StopReason::none && !has_capacity_for_new()) {
     stop(connection, StopReason::no_memory);
   }
   run(connection, direction, bytes);
@@ -328,11 +328,11 @@ bool Parser::is_http(const Connection& connection) const {
 // Unless it is another protocol's.
 void Parser::exceed(Connection& connection, Limit limit) {
   if (is_http(connection)) {
-    tell_limit(connection, limit);
+    report_limit(connection, limit);
   }
 }
 
-void Parser::tell_limit(Connection& connection, Limit limit) {
+void Parser::report_limit(Connection& connection, Limit limit) {
   if (std::exchange(connection.limited, true)) {
     return;
   }
@@ -359,7 +359,7 @@ void Parser::stop(Connection& connection, StopReason reason, Limit beyond) {
     side.phase = Phase::ignore;
   }
   if (is_limited) {
-    tell_limit(connection, beyond);
+    report_limit(connection, beyond);
   }
   sink_.stopped(connection, reason);
 }

@@ -73,7 +73,7 @@ const Part ok = {down, "HTTP/1.1 200 ok\r\nContent-Length: 2\r\n\r\nok"};
 const Part post = {up, "POST / HTTP/1.1\r\nContent-Length: 60009\r\n\r\n" + of(60'000) + "evil-body"};
 
 // Whatever it is that they hold. Of what is wanted now nothing is lost.
-TEST_F(HttpEvicted, ThoseThatAreSilentLongestMakeRoomInThePool) {
+TEST_F(HttpEvicted, ThoseThatAreSilentLongestGiveWayInThePool) {
   const struct {
     const char* what;
     std::vector<Part> parts;
@@ -238,7 +238,7 @@ TEST_F(HttpEvicted, WhatASideHasShownToBeIsKept) {
 }
 
 // Records and transactions, too, are first taken from those that lose nothing by it.
-TEST_F(HttpEvicted, ThoseBetweenMessagesMakeRoomBeforeOthers) {
+TEST_F(HttpEvicted, ThoseBetweenMessagesGiveWayBeforeOthers) {
   for (const bool of_records : {false, true}) {
     SCOPED_TRACE(of_records);
     use(of_records ? 3 : 8, of_records ? 8 : 3);

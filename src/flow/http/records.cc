@@ -1,4 +1,4 @@
-// The parser's records: connections and transactions, who has one, and who gives up his when there is no room.
+// The parser's records: connections and transactions, who has one, and who gives up his when there is no capacity.
 #include <algorithm>
 #include <bit>
 #include <utility>
@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t retained_body = 4096;  // kept after a transaction, for bytes that may belong to it
 constexpr std::size_t most_owed = 4096;      // answers of a connection to requests that were given up
-// Who goes first when there is no room.
+// Who goes first when there is no capacity.
 enum Rank : std::uint8_t { not_established, not_http, between_messages, http };
 
 // What is held: transactions, or bytes that wait alone. `idle`: by one that is between messages.
@@ -175,7 +175,7 @@ Connection* Parser::holder_to_evict(const Connection& connection) const {
 }
 
 // In the pool, before a packet of that connection needs it.
-void Parser::make_room(const Connection& connection) {
+void Parser::ensure_capacity(const Connection& connection) {
   for (unsigned evicted = 0; evicted < most_evicted && !has_reserve(); ++evicted) {
     Connection* const holder = holder_to_evict(connection);
     if (holder == nullptr) {
@@ -186,7 +186,7 @@ void Parser::make_room(const Connection& connection) {
 }
 
 Connection* Parser::open(bool established, const Rest& rest) {
-  if (!established && !has_room_for_new()) {
+  if (!established && !has_capacity_for_new()) {
     return nullptr;
   }
   for (unsigned rank = 0; free_connections_ == nullptr && rank <= (established ? unsigned{Rank::http} : 0U); ++rank) {
@@ -209,18 +209,18 @@ Connection* Parser::open(bool established, const Rest& rest) {
   return connection;
 }
 
-// Where there is none, one connection with some is evicted, and no more. nullptr: there is no room for one.
+// Where there is none, one connection with some is evicted, and no more. nullptr: there is no capacity for one.
 Transaction* Parser::free_transaction(const Connection& connection) {
-  const std::size_t room = connection.established ? transactions_.size() : transactions_.size() / 4;
+  const std::size_t capacity = connection.established ? transactions_.size() : transactions_.size() / 4;
   for (const Holding holding : {new_transactions, idle, transactions}) {
     Connection* const oldest = holders_[holding].oldest;
     Connection* const other = oldest == &connection ? oldest->holders.next : oldest;
     const bool may_evict = connection.established || holding == new_transactions;
-    if (transactions_in_use_ >= room && may_evict && other != nullptr) {
+    if (transactions_in_use_ >= capacity && may_evict && other != nullptr) {
       evict(*other);
     }
   }
-  return transactions_in_use_ < room ? free_transactions_ : nullptr;
+  return transactions_in_use_ < capacity ? free_transactions_ : nullptr;
 }
 
 Transaction* Parser::make(Connection& connection, bool in_front) {

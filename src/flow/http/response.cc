@@ -36,7 +36,7 @@ bool may_upgrade(const Message& request) {
 }
 
 // With a length or chunks, which are forbidden there (RFC 9110 section 9.3.6), or with a 204, it is of a server that
-// takes CONNECT for a method like others, or a careless proxy's: what the client sends next tells.
+// takes CONNECT for a method like others, or a careless proxy's: what the client sends next shows it.
 bool accepts_connect(const Transaction& transaction) {
   return transaction.is_connect && transaction.status_number >= 200 && transaction.status_number < 300;
 }
@@ -48,7 +48,7 @@ bool Parser::is_being_answered(const Transaction& transaction) {
   return transaction.request.flags.missing && !transaction.response.complete;
 }
 
-// The transaction that this response belongs to; nullptr: there is no room for one.
+// The transaction that this response belongs to; nullptr: there is no capacity for one.
 Transaction* Parser::begin_response(Connection& connection) {
   let_go(connection);
   Transaction* transaction = connection.first;

@@ -32,7 +32,7 @@ enum class StopReason : std::uint8_t {
   gap,              // bytes are missing where their number matters
   no_memory,        // the pool or the store of transactions is empty
   bad_chunk,        // of a request
-  evicted,          // it was the longest without bytes when another one needed the room
+  evicted,          // it was the longest without bytes when another one needed the capacity
   set_aside,        // likewise, but between messages: its next bytes are parsed, in another record (Rest)
 };
 inline constexpr unsigned stop_reasons = 11;

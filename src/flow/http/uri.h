@@ -19,7 +19,7 @@
 
 namespace sluice::flow::http {
 
-// Writes at most uri.size() bytes to `out`, which has room for them; how many. `uri` and `out` may not overlap.
+// Writes at most uri.size() bytes to `out`, which has capacity for them; how many. `uri` and `out` may not overlap.
 std::size_t normalise_uri(std::string_view uri, char* out);
 
 // The host of an absolute URI or of an authority ("user@Host:80"): without user and port; empty if there is none.

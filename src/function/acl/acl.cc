@@ -16,7 +16,7 @@
 #include "function/acl/frame_key.h"
 #include "function/acl/frame_place.h"
 #include "function/fused/fused.h"
-#include "function/tell_sender.h"
+#include "function/notify_sender.h"
 
 namespace sluice::function {
 namespace {
@@ -30,7 +30,7 @@ using lookup::acl::RuleIndex;
 // a device has written them.
 constexpr std::uint32_t counters_ahead = 8, rules_ahead = 64, rules_of_line = 64 / sizeof(RuleIndex);
 
-// Frames of a burst that comes next, for which there is to be room in the cache.
+// Frames of a burst that comes next, for which there is to be space in the cache.
 constexpr std::uint32_t next_burst = 64;
 
 struct alignas(64) Header {
@@ -382,16 +382,16 @@ void Acl::apply(engine::Batch& batch, engine::Span span, engine::Emitter& out) {
     const packet::Reason reason = act(a, batch, i, now);
     if (reason == packet::no_reason) [[likely]]
       continue;
-    if (reason != acl_rejected || !batch.goes_on(i) || !tell(batch, i, out)) batch.drop(i, reason);
+    if (reason != acl_rejected || !batch.goes_on(i) || !notify(batch, i, out)) batch.drop(i, reason);
   }
   if (span.end() == batch.count) current_->unpin(reader_of(batch));
 }
 
 // Makes the frame the answer that its sender gets. Not of what the kernel is to forward: false, as where none may be
 // sent.
-bool Acl::tell(engine::Batch& batch, std::uint32_t i, engine::Emitter& out) {
+bool Acl::notify(engine::Batch& batch, std::uint32_t i, engine::Emitter& out) {
   if (!out.may_answer()) return false;
-  const std::uint32_t length = tell_sender(batch.data(i), batch.length[i], engine::room_from(batch, i));
+  const std::uint32_t length = notify_sender(batch.data(i), batch.length[i], engine::capacity_from(batch, i));
   if (length == 0) return false;
   engine::set_length(batch, i, length);
   batch.answer(i, acl_rejected);

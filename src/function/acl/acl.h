@@ -2,7 +2,7 @@
 //
 //   permit  goes on            mark    goes on with this DSCP (RFC 2474; ECN bits stay)
 //   deny    acl_denied         police  goes on within rate and burst (policer.h), else acl_policed
-//   reject  acl_rejected, and its sender is told (tell_sender.h), as often as Emitter::may_answer() allows
+//   reject  acl_rejected, and its sender is notified (notify_sender.h), as often as Emitter::may_answer() allows
 // A frame that no rule matches gets the default, permit or deny. What is not IP goes on: a bridge must carry ARP. An IP
 // frame of which no key can be made is dropped as acl_malformed (frame_key.h says what that is).
 //
@@ -52,7 +52,7 @@ namespace sluice::function {
 inline const packet::Reason acl_denied =
     packet::register_reason("acl_denied", "an ACL rule, or the default, denies it", packet::DroppedBy::purpose);
 inline const packet::Reason acl_rejected = packet::register_reason(
-    "acl_rejected", "an ACL rule rejects it; its sender is told, but for what no answer may be sent to",
+    "acl_rejected", "an ACL rule rejects it; its sender is notified, but for what no answer may be sent to",
     packet::DroppedBy::purpose);
 inline const packet::Reason acl_policed = packet::register_reason(
     "acl_policed", "it exceeds the rate of the ACL rule that it matches", packet::DroppedBy::purpose);
@@ -145,7 +145,7 @@ class Acl final : public engine::Element,
   void tag_for(const Area& area, const engine::Batch& batch, const RuleSet& set, std::uint32_t reader) const;
   packet::Reason act(const Area& area, engine::Batch& batch, std::uint32_t i, std::uint64_t tsc) const;
   const RuleSet& take_set(const Area& area, const engine::Batch& batch);
-  static bool tell(engine::Batch& batch, std::uint32_t i, engine::Emitter& out);
+  static bool notify(engine::Batch& batch, std::uint32_t i, engine::Emitter& out);
   std::size_t worker_of(std::uint32_t device) const { return std::size_t{2} * lanes_ + device; }
   Expected<std::string> change_set(std::string_view name, const std::vector<std::string>& entries, bool add);
 

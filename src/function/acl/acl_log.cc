@@ -112,7 +112,7 @@ void AclLog::write(const Record& record) {
                        .verdict = record.reason == packet::no_reason ? "passed" : packet::reason_name(record.reason),
                        .dropped = record.reason != packet::no_reason,
                        .out_iface = port(record.out_port),
-                       .suppressed = suppressed - std::exchange(rule.told, suppressed)};
+                       .suppressed = suppressed - std::exchange(rule.reported, suppressed)};
   written_.fetch_add(1, std::memory_order_relaxed);
   if (file_) {
     file_->append(eve_acl(facts, port(record.in_port), event));

@@ -7,8 +7,8 @@
 // `written` that the file could not take are in `lost_lines`. docs/acl.md: what the lines say.
 //
 // Memory: most_waiting records of 256 bytes for each writer. Thread-safety: take() by one thread for each writer, all
-// else any thread. No call of a lane allocates, locks, waits or makes a system call. Cost: a frame that is told some
-// 100 ns, one that is suppressed some ns.
+// else any thread. No call of a lane allocates, locks, waits or makes a system call. Cost: a frame that is reported
+// some 100 ns, one that is suppressed some ns.
 #pragma once
 
 #include <array>
@@ -44,13 +44,13 @@ struct LoggedRule {
   std::string name, comment, action, match;
   Policer limit;  // of lines, a byte each
   std::atomic<std::uint64_t> suppressed{0};
-  std::uint64_t told = 0;  // of `suppressed`; the log's thread's
+  std::uint64_t reported = 0;  // of `suppressed`; the log's thread's
 };
 
 struct AclLogCounters {
   std::uint64_t written = 0;     // lines, given to the file or the program's log
   std::uint64_t suppressed = 0;  // frames over a rule's limit
-  std::uint64_t ring_full = 0;   // frames that found no room in their lane's ring
+  std::uint64_t ring_full = 0;   // frames that found no capacity in their lane's ring
   std::uint64_t lost_lines = 0;  // of `written`
   AclLogCounters& operator+=(const AclLogCounters& other) {
     written += other.written;

@@ -170,7 +170,7 @@ TEST(FrameKey, PlainOnes) {
       {"TCP fragment at 1", v4().fragment(8, false).tcp(1, 2).payload(16).build(), false},
       {"longer than the frame", v4().udp(1, 2).payload(30).ip_length(59).build(), false},
       {"much longer than the frame", v4().tcp(1, 2).payload(30).ip_length(65535).build(), false},
-      {"no room for UDP", v4().udp(1, 2).payload(30).ip_length(27).build(), false},
+      {"no space for UDP", v4().udp(1, 2).payload(30).ip_length(27).build(), false},
       {"IP options", v4().options({1, 1, 1, 1}).tcp(7, 8).build(), false},
       {"version 6 in IPv4", v4().tcp(1, 2).ip_version(6).build(), false},
       {"ICMP", v4().icmp(8, 0).payload(30).build(), false},

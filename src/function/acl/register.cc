@@ -120,7 +120,7 @@ Expected<std::unique_ptr<engine::Element>> make_acl(Settings& settings, const en
   options.sets = std::move(book.sets);
   options.plan = std::move(book.plan);
   if (options.rules.size() > lookup::acl::max_rules) {
-    settings.error("rules", std::to_string(options.rules.size()) + " rules are more than there is room for, " +
+    settings.error("rules", std::to_string(options.rules.size()) + " rules are more than there is capacity for, " +
                                 std::to_string(lookup::acl::max_rules));
   }
   return std::make_unique<Acl>(std::move(options));

@@ -87,7 +87,7 @@ TEST_F(AclSettings, MistakesOfAFileNameItAndItsLine) {
   EXPECT_THAT(mistakes(naming(written("good.toml", "[[acl.rule]]\naction = \"deny\"\n"))), IsEmpty());
 }
 
-TEST_F(AclSettings, ASetWhoseFileHasNoEntriesIsTold) {
+TEST_F(AclSettings, ASetWhoseFileHasNoEntriesIsReported) {
   const auto with_file = [&](const char* name, const char* text) {
     return "[[acl.set]]\nname = \"blocked\"\nfile = \"" + written(name, text) + "\"\n";
   };
@@ -102,7 +102,7 @@ TEST_F(AclSettings, ASetWhoseFileHasNoEntriesIsTold) {
 }
 
 // A generator makes them, and a trace counts them.
-TEST_F(AclSettings, FiltersThatNamePortsOfAProtocolWithoutAreTold) {
+TEST_F(AclSettings, FiltersThatNamePortsOfAProtocolWithoutAreReported) {
   const std::string any = "@0.0.0.0/0 0.0.0.0/0 0 : 65535 0 : 65535 0x01/0xff\n";
   const std::string one = "@0.0.0.0/0 0.0.0.0/0 0 : 65535 8 : 8 0x01/0xff\n";
   std::vector<std::string> notes;

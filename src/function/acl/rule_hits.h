@@ -3,11 +3,11 @@
 // HitCounters: the counters of one list. Each writer has an array of its own, on cache lines of its own, and adds
 // without an atomic read-modify-write; any thread sums them up.
 //
-// RuleHits: what is told of them. A reload brings another list with counters of its own. A rule that stays, with the
-// same match, priority and action (and whatever name), keeps what it has counted, wherever in the list it then stands:
-// the first of equal ones is the first of them again. So does the default if its action stays. A changed rule is a new
-// one and begins at 0. Batches that are judged by the old list after that still count: nothing is lost. Totals by
-// action count since the start, whatever becomes of rules.
+// RuleHits: what is reported of them. A reload brings another list with counters of its own. A rule that stays, with
+// the same match, priority and action (and whatever name), keeps what it has counted, wherever in the list it then
+// stands: the first of equal ones is the first of them again. So does the default if its action stays. A changed rule
+// is a new one and begins at 0. Batches that are judged by the old list after that still count: nothing is lost. Totals
+// by action count since the start, whatever becomes of rules.
 //
 // Threads: HitCounters::add(), one thread at a time for each writer; sum() any thread. RuleHits: list()
 // and totals() any thread; all else on the thread that reloads, or before lanes run. Memory: 16 bytes a rule and

@@ -1,4 +1,4 @@
-// What is told of counters, and what a change of lists keeps.
+// What is reported of counters, and what a change of lists keeps.
 #include "function/acl/rule_hits.h"
 
 #include <gtest/gtest.h>
@@ -100,7 +100,7 @@ TEST(RuleHits, ARuleThatStaysKeepsItsCount) {
   EXPECT_EQ(frames(hits), (Frames{1, 0})) << "another default is a new one";
 }
 
-TEST(RuleHits, EqualRulesAreToldApartByTheirOrder) {
+TEST(RuleHits, EqualRulesAreDistinguishedByTheirOrder) {
   RuleHits hits(writers);
   Followed list(hits);
   auto counters = list.follow({to_port(1), to_port(2), to_port(1)});

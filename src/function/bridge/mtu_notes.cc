@@ -16,7 +16,7 @@ std::vector<std::string> mtu_notes(const std::vector<port::PortOptions>& ports) 
     if (peer == ports.end() || peer->mtu >= ports[i].mtu) continue;
     notes.push_back("port '" + ports[i].name + "' mtu = " + std::to_string(ports[i].mtu) + " and its peer '" +
                     peer->name + "' has " + std::to_string(peer->mtu) +
-                    ": a bridge tells no sender, and what is longer is lost there, counted in the peer's tx_errors; "
+                    ": a bridge notifies no sender, and what is longer is lost there, counted in the peer's tx_errors; "
                     "give both the same mtu");
   }
   return notes;

@@ -2,8 +2,8 @@
 // ways at once: what an element that transforms (srtp, ipsec) can reach at best.
 //
 // The device XORs every byte after the first echo_unchanged_bytes with `key`, so that bytes that went through it can be
-// told from bytes that did not. Verdict: the 32-bit sum of the frame's bytes as received. Frames leave through their
-// port's peer.
+// distinguished from bytes that did not. Verdict: the 32-bit sum of the frame's bytes as received. Frames leave through
+// their port's peer.
 //
 // Frames change in place, so a batch that a GPU lost half-way and that is then computed on the CPU has frames that were
 // changed twice; with key 0 that makes no difference.

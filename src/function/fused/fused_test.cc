@@ -257,16 +257,16 @@ class FusedTest : public testing::TestWithParam<Parts> {
   }
 
   void expect_keys(std::uint32_t i, bool on) {
-    const auto told = [&](const Results& r) {
+    const auto reported = [&](const Results& r) {
       const std::uint32_t* const keys = r.key + std::size_t{i} * match::max_hits;
       return std::multiset<std::uint32_t>(keys, keys + match::max_hits);
     };
     ASSERT_EQ(fused_.found[i], on ? separate_.found[i] : 0U) << "frame " << i;
     const std::multiset<std::uint32_t> none{untouched, untouched, untouched, untouched,
                                             untouched, untouched, untouched, untouched};
-    if (on && separate_.found[i] > match::max_hits) return;  // which are told is open
-    ASSERT_EQ(told(fused_), on ? told(separate_) : none) << "frame " << i;
-    told_ += on ? separate_.found[i] : 0;
+    if (on && separate_.found[i] > match::max_hits) return;  // which are reported is open
+    ASSERT_EQ(reported(fused_), on ? reported(separate_) : none) << "frame " << i;
+    reported_ += on ? separate_.found[i] : 0;
   }
 
   // Answers how many frames were dropped.
@@ -298,8 +298,8 @@ class FusedTest : public testing::TestWithParam<Parts> {
 
   bool in_order_ = false;  // keys are
   std::uint32_t count_ = 0, n4_ = 0, n6_ = 0, routes6_ = 0;
-  std::uint64_t told_ = 0;   // keys that both told
-  std::uint64_t bytes_ = 0;  // as MatchBatch::bytes: it only spreads the work
+  std::uint64_t reported_ = 0;  // keys that both reported
+  std::uint64_t bytes_ = 0;     // as MatchBatch::bytes: it only spreads the work
   char* payload_ = nullptr;
   std::uint64_t* address_ = nullptr;
   match::Span* span_ = nullptr;
@@ -343,7 +343,7 @@ TEST_P(FusedTest, GoesOverMoreFramesThanThereAreLanes) {
   bytes_ = 1U << 30;
   check(false);
   if (GetParam().match) {
-    EXPECT_GT(told_, most_frames / 4);
+    EXPECT_GT(reported_, most_frames / 4);
   }
 }
 

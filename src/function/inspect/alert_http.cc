@@ -15,7 +15,7 @@ std::string_view media_type(std::string_view value) {
 
 }  // namespace
 
-void AlertHttp::take(const flow::http::Transaction* transaction, char* room) {
+void AlertHttp::take(const flow::http::Transaction* transaction, char* text) {
   there = transaction != nullptr;
   if (!there) return;
   const flow::http::Transaction& of = *transaction;
@@ -36,7 +36,7 @@ void AlertHttp::take(const flow::http::Transaction* transaction, char* room) {
   for (std::size_t t = 0; t < texts.size(); ++t) {
     const std::size_t bytes = std::min({values[t].size(), std::size_t{texts[t].most}, most_bytes - used});
     if (bytes < values[t].size()) cut |= static_cast<std::uint8_t>(1U << t);
-    if (bytes != 0) std::memcpy(room + used, values[t].data(), bytes);
+    if (bytes != 0) std::memcpy(text + used, values[t].data(), bytes);
     size[t] = static_cast<std::uint16_t>(bytes);
     used += bytes;
   }

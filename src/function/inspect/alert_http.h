@@ -1,4 +1,4 @@
-// What an alert keeps of the HTTP transaction that it was found in: texts of bounded length, packed into a room of
+// What an alert keeps of the HTTP transaction that it was found in: texts of bounded length, packed into a buffer of
 // fixed size, so that a lane can hand them on without allocating. Names and contents as in Suricata's EVE
 // (docs/alerts.md).
 //
@@ -36,8 +36,8 @@ struct AlertHttp {
   std::uint64_t number = 0;                        // of the transaction in its connection, from 0
   std::uint64_t length = 0;                        // of the response's body so far, before it was decoded
 
-  // Of what is known of it by now; nullptr: there is none. `room`: most_bytes for the texts.
-  void take(const flow::http::Transaction* transaction, char* room);
+  // Of what is known of it by now; nullptr: there is none. `text`: most_bytes for it.
+  void take(const flow::http::Transaction* transaction, char* text);
 };
 
 }  // namespace sluice::function

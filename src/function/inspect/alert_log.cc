@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::uint64_t second = 1'000'000'000;
 constexpr std::chrono::milliseconds pause(10);  // between two looks at the rings
-constexpr std::uint64_t telling_interval = second, log_interval = 10 * second;
+constexpr std::uint64_t report_interval = second, log_interval = 10 * second;
 
 void add_one(std::atomic<std::uint64_t>& counter) {
   counter.store(counter.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);  // one writer
@@ -82,13 +82,13 @@ engine::TokenBucket bucket(std::uint32_t per_second) {
 AlertLane::AlertLane(const AlertLogSettings& settings, const std::atomic<bool>& ended)
     : ring_(settings.ring, settings.payload_bytes),
       ended_(ended),
-      waits_(settings.wait_for_room),
+      waits_(settings.wait_for_capacity),
       forwards_(settings.forwards),
-      tells_drops_(!settings.eve.empty() && settings.forwards),
+      reports_drops_(!settings.eve.empty() && settings.forwards),
       limits_drops_(settings.alerts_per_second != 0),
       drop_limit_(bucket(settings.alerts_per_second)) {}
 
-AlertRecord* AlertLane::room(std::uint32_t most) {
+AlertRecord* AlertLane::claim(std::uint32_t most) {
   AlertRecord* record = ring_.next(most);
   while (record == nullptr && waits_ && !ended_.load(std::memory_order_relaxed)) {
     sched_yield();
@@ -98,7 +98,7 @@ AlertRecord* AlertLane::room(std::uint32_t most) {
 }
 
 void AlertLane::alert(const Alert& alert) {
-  AlertRecord* const record = room(ring_.capacity());
+  AlertRecord* const record = claim(ring_.capacity());
   if (record == nullptr) {
     add_one(ring_full_);
     return;
@@ -115,10 +115,10 @@ void AlertLane::alert(const Alert& alert) {
   record->port = alert.frame.empty() ? no_port : port_;
   take(*record, alert.microseconds, alert.frame, *alert.packet, alert.direction, alert.flow, alert.tunnel);
   record->http.take(alert.transaction, ring_.next_http());
-  record->drop_too = record->blocked && record->has_frame && !is_told(alert.frame, alert.microseconds);
+  record->drop_too = record->blocked && record->has_frame && !is_reported(alert.frame, alert.microseconds);
   if (record->drop_too) {
-    told_ = alert.frame.data();
-    told_at_ = alert.microseconds;
+    reported_ = alert.frame.data();
+    reported_at_ = alert.microseconds;
   }
   // Of a message that is no piece of the stream, what came last; at the end of a capture there is no packet any more.
   const bool packet_holds = alert.payload.empty() && record->has_frame;
@@ -127,13 +127,13 @@ void AlertLane::alert(const Alert& alert) {
 
 void AlertLane::dropped(const DroppedFrame& frame) {
   if (frame.reason == DropReason::budget) add_one(over_budget_);
-  if (!tells_drops_) return;
-  if (is_told(frame.frame, frame.microseconds)) {
-    told_ = nullptr;  // the next frame may lie there, and be of the same time
+  if (!reports_drops_) return;
+  if (is_reported(frame.frame, frame.microseconds)) {
+    reported_ = nullptr;  // the next frame may lie there, and be of the same time
     return;
   }
   const bool limited = limits_drops_ && !drop_limit_.take(frame.microseconds * 1000);
-  AlertRecord* const record = limited ? nullptr : room(ring_.capacity() / 2);
+  AlertRecord* const record = limited ? nullptr : claim(ring_.capacity() / 2);
   if (record == nullptr) {
     add_one(drops_skipped_);
     return;
@@ -218,9 +218,9 @@ void AlertLog::stop() {
   ended_.store(true, std::memory_order_relaxed);
   const std::lock_guard lock(pass_mutex_);
   const AlertCounters now = counters();
-  if (settings_.stats_seconds != 0 || suppressed(now) != told_) write_stats();
+  if (settings_.stats_seconds != 0 || suppressed(now) != reported_) write_stats();
   if (suppressed(now) != logged_) log_suppressed(now);
-  tell_over_budget(true);
+  report_over_budget(true);
   if (eve_) eve_->finish();
   if (fast_) fast_->finish();
 }
@@ -232,7 +232,7 @@ void AlertLog::run() {
     lock.unlock();
     const bool some = pass();
     lock.lock();
-    if (some && settings_.wait_for_room) continue;  // a lane may be waiting
+    if (some && settings_.wait_for_capacity) continue;  // a lane may be waiting
     stop_signal_.wait_for(lock, pause, [this] { return stopping_; });
   }
 }
@@ -251,8 +251,8 @@ bool AlertLog::pass() {
       some = true;
     }
   }
-  tell_suppressed();
-  tell_over_budget(false);
+  report_suppressed();
+  report_over_budget(false);
   {
     const std::lock_guard lock(stats_mutex_);
     if (watch_) watch_(now_);
@@ -288,19 +288,19 @@ void AlertLog::write(const AlertRecord& record, std::string_view payload, const 
   }
 }
 
-void AlertLog::tell_suppressed() {
+void AlertLog::report_suppressed() {
   const AlertCounters now = counters();
   const std::uint64_t all = suppressed(now);
-  if (all != told_ && now_ >= next_telling_) {
-    told_ = all;
-    next_telling_ = now_ + telling_interval;
+  if (all != reported_ && now_ >= next_report_) {
+    reported_ = all;
+    next_report_ = now_ + report_interval;
     write_stats();
   }
   if (all != logged_ && now_ >= next_log_) log_suppressed(now);
 }
 
 // What is cut without a rule's word, or goes on unseen, has to be found by who runs the gateway.
-void AlertLog::tell_over_budget(bool now) {
+void AlertLog::report_over_budget(bool now) {
   std::uint64_t over_budget = 0, unseen = 0;
   for (const auto& lane : lanes_) {
     over_budget += lane->over_budget_.load(std::memory_order_relaxed);
@@ -326,7 +326,7 @@ void AlertLog::log_frames(FramesLogged& logged, std::uint64_t all, bool now, std
 void AlertLog::log_suppressed(const AlertCounters& now) {
   spdlog::warn(
       "alerts: {} lines suppressed since this was last said; since the start {} alerts over the {} a second, {} that a "
-      "lane's ring had no room for, and {} drop events",
+      "lane's ring had no capacity for, and {} drop events",
       suppressed(now) - logged_, now.rate_limited, settings_.alerts_per_second, now.ring_full, now.drops_skipped);
   logged_ = suppressed(now);
   next_log_ = now_ + log_interval;

@@ -9,8 +9,8 @@
 //
 // No alert is lost without being counted: what AlertSink::alert() took is, in the end, in exactly one of `alerts`,
 // `ring_full` and `rate_limited`; lines of `alerts` that a file could not take are in `lost_lines`. What was suppressed
-// is told right behind the lines that were written, at most once a second: by an EVE `stats` event, and by a line of
-// the program's log at most every ten seconds. Limits are about lines only: what is dropped does not depend on them.
+// is reported right behind the lines that were written, at most once a second: by an EVE `stats` event, and by a line
+// of the program's log at most every ten seconds. Limits are about lines only: what is dropped does not depend on them.
 //
 // Alerts of a lane are in the order in which they came; those of several lanes are not sorted by time. They are in the
 // file some 10 ms after they came. docs/alerts.md: what the lines say.
@@ -50,8 +50,8 @@ struct AlertLogSettings {
   EveOptions fields = {};
   std::uint32_t stats_seconds = 8;      // between EVE `stats` events; 0: none but those about what was suppressed
   std::vector<std::string> ports = {};  // names for in_iface, by AlertLane::set_port()
-  // A lane waits for room in its ring: for a capture, where no time is lost by it. Never set it for a gateway.
-  bool wait_for_room = false;
+  // A lane waits for capacity in its ring: for a capture, where no time is lost by it. Never set it for a gateway.
+  bool wait_for_capacity = false;
   bool forwards = true;  // false: what a rule drops would have been dropped, and there are no `drop` events
   std::function<std::uint64_t()> clock = {};  // nanoseconds, never back; empty: the steady clock
 };
@@ -59,15 +59,15 @@ struct AlertLogSettings {
 struct AlertCounters {
   std::uint64_t alerts = 0;         // given to the files
   std::uint64_t drops = 0;          // `drop` events given to the file
-  std::uint64_t ring_full = 0;      // alerts that found no room in their lane's ring
+  std::uint64_t ring_full = 0;      // alerts that found no capacity in their lane's ring
   std::uint64_t rate_limited = 0;   // alerts over alerts_per_second
   std::uint64_t drops_skipped = 0;  // `drop` events for one of these two reasons
   std::uint64_t write_errors = 0;   // attempts to write that failed
   std::uint64_t lost_lines = 0;     // of those given to the files
 };
 
-// One lane's sink. No call allocates, locks or makes a system call, and none waits (but for wait_for_room). Cost: about
-// 0.2 us and the copy of the payload.
+// One lane's sink. No call allocates, locks or makes a system call, and none waits (but for wait_for_capacity). Cost:
+// about 0.2 us and the copy of the payload.
 class AlertLane final : public AlertSink {
  public:
   // Frames come from settings.ports[port] from now on; no_port: from no interface. An alert without a frame, of a flow
@@ -86,21 +86,21 @@ class AlertLane final : public AlertSink {
  private:
   friend class AlertLog;
   AlertLane(const AlertLogSettings& settings, const std::atomic<bool>& ended);
-  AlertRecord* room(std::uint32_t most);
-  bool is_told(std::string_view frame, std::uint64_t microseconds) const {
-    return told_ == frame.data() && told_at_ == microseconds;
+  AlertRecord* claim(std::uint32_t most);
+  bool is_reported(std::string_view frame, std::uint64_t microseconds) const {
+    return reported_ == frame.data() && reported_at_ == microseconds;
   }
 
   AlertRing ring_;
   const std::atomic<bool>& ended_;
   const bool waits_;
   const bool forwards_;
-  const bool tells_drops_;
+  const bool reports_drops_;
   const bool limits_drops_;
   engine::TokenBucket drop_limit_;  // in nanoseconds
   std::uint16_t port_ = no_port;
-  const char* told_ = nullptr;  // the frame that an alert has made a `drop` event for
-  std::uint64_t told_at_ = 0;
+  const char* reported_ = nullptr;  // the frame that an alert has made a `drop` event for
+  std::uint64_t reported_at_ = 0;
   std::atomic<std::uint64_t> ring_full_{0};
   std::atomic<std::uint64_t> drops_skipped_{0};
   std::atomic<std::uint64_t> over_budget_{0}, unseen_{0};
@@ -143,11 +143,11 @@ class AlertLog {
   void run();
   bool pass();  // whether there was an alert
   void write(const AlertRecord& record, std::string_view payload, const char* http);
-  void tell_suppressed();
+  void report_suppressed();
   struct FramesLogged {
     std::uint64_t count = 0, next = 0;
   };
-  void tell_over_budget(bool now);
+  void report_over_budget(bool now);
   void log_frames(FramesLogged& logged, std::uint64_t all, bool now, std::string_view what);
   void log_suppressed(const AlertCounters& counters);
   void write_stats();
@@ -166,8 +166,8 @@ class AlertLog {
 
   // The writer's.
   std::uint64_t began_ = 0, now_ = 0;  // of the clock
-  std::uint64_t next_stats_ = 0, next_telling_ = 0, next_log_ = 0;
-  std::uint64_t told_ = 0, logged_ = 0;  // of suppressed()
+  std::uint64_t next_stats_ = 0, next_report_ = 0, next_log_ = 0;
+  std::uint64_t reported_ = 0, logged_ = 0;  // of suppressed()
   FramesLogged over_budget_logged_, unseen_logged_;
   std::atomic<std::uint64_t> alerts_{0}, drops_{0}, rate_limited_{0}, drops_limited_{0};
 

@@ -131,7 +131,7 @@ TEST_F(AlertLogTest, FramesThatTheBudgetWasTooSmallForAreSaidInTheLog) {
   }
 }
 
-TEST_F(AlertLogTest, AlertsOverTheRateAreCountedAndToldOf) {
+TEST_F(AlertLogTest, AlertsOverTheRateAreCountedAndReported) {
   open({.alerts_per_second = 10});
   {
     const auto held = clock_.hold();
@@ -281,7 +281,7 @@ TEST_F(AlertLogTest, LanesHaveRingsOfTheirOwnAndShareTheFilesAndTheLimit) {
   EXPECT_EQ(of_b, 4U);
 }
 
-// Told at the end of its flow, when a table is swept or another frame takes its place, by whichever port that came.
+// Reported at the end of its flow, when a table is swept or another frame takes its place, by whichever port that came.
 TEST_F(AlertLogTest, AnAlertWithoutAFrameIsOfNoPort) {
   open({.ports = {"a", "b"}});
   log_->lane(0).set_port(1);
@@ -387,7 +387,7 @@ TEST_F(AlertLogTest, StatsComeAtTheirIntervalAndAtTheEnd) {
 // Both sides at once, and each record whole: under the sanitizers and with a ring that is full most of the time.
 TEST_F(AlertLogTest, ALaneThatWaitsLosesNothing) {
   constexpr unsigned count = 2000;
-  open({.alerts_per_second = 0, .ring = 64, .wait_for_room = true}, 2);
+  open({.alerts_per_second = 0, .ring = 64, .wait_for_capacity = true}, 2);
   std::thread other([&] { alert(count, 1); });
   alert(count, 0);
   for (unsigned i = 0; i < count; ++i) log_->lane(0).dropped(sample_.dropped(DropReason::flow_drop));

@@ -61,12 +61,12 @@ class AlertRing {
   AlertRing(std::uint32_t records, std::uint32_t payload_bytes)
       : records_(rounded(records)),
         payload_bytes_(payload_bytes),
-        texts_(std::make_unique_for_overwrite<char[]>(records_.size() * room_bytes())) {}
+        texts_(std::make_unique_for_overwrite<char[]>(records_.size() * capacity_bytes())) {}
 
   std::uint32_t capacity() const { return static_cast<std::uint32_t>(records_.size()); }
   std::size_t memory_bytes() const { return memory_bytes(capacity(), payload_bytes_); }
   static std::size_t memory_bytes(std::uint32_t records, std::uint32_t payload_bytes) {
-    return std::size_t{rounded(records)} * (sizeof(AlertRecord) + room_bytes(payload_bytes));
+    return std::size_t{rounded(records)} * (sizeof(AlertRecord) + capacity_bytes(payload_bytes));
   }
 
   // The producer: a record to fill in, then push(); nullptr: `most` records or more wait already.
@@ -79,13 +79,13 @@ class AlertRing {
     return &records_[index(tail)];
   }
   // AlertHttp::most_bytes for the text of the record that next() gave.
-  char* next_http() { return room(tail_.load(std::memory_order_relaxed)) + payload_bytes_; }
-  // Keeps as much of `payload` as there is room for, and makes the record visible.
+  char* next_http() { return slot(tail_.load(std::memory_order_relaxed)) + payload_bytes_; }
+  // Keeps as much of `payload` as there is capacity for, and makes the record visible.
   void push(std::string_view payload) {
     const std::uint64_t tail = tail_.load(std::memory_order_relaxed);
     AlertRecord& record = records_[index(tail)];
     record.payload_size = static_cast<std::uint32_t>(std::min<std::size_t>(payload.size(), payload_bytes_));
-    if (record.payload_size != 0) std::memcpy(room(tail), payload.data(), record.payload_size);
+    if (record.payload_size != 0) std::memcpy(slot(tail), payload.data(), record.payload_size);
     tail_.store(tail + 1, std::memory_order_release);
   }
 
@@ -96,9 +96,9 @@ class AlertRing {
   }
   std::string_view front_payload() const {
     const std::uint64_t head = head_.load(std::memory_order_relaxed);
-    return {room(head), records_[index(head)].payload_size};
+    return {slot(head), records_[index(head)].payload_size};
   }
-  const char* front_http() const { return room(head_.load(std::memory_order_relaxed)) + payload_bytes_; }
+  const char* front_http() const { return slot(head_.load(std::memory_order_relaxed)) + payload_bytes_; }
   void pop() {
     const std::uint64_t head = head_.load(std::memory_order_relaxed);
     records_[index(head)].rules.reset();
@@ -108,15 +108,15 @@ class AlertRing {
  private:
   std::size_t index(std::uint64_t count) const { return count & (records_.size() - 1); }
   static std::uint32_t rounded(std::uint32_t records) { return std::bit_ceil(std::max(records, 2U)); }
-  static std::size_t room_bytes(std::uint32_t payload_bytes) {
+  static std::size_t capacity_bytes(std::uint32_t payload_bytes) {
     return std::size_t{payload_bytes} + AlertHttp::most_bytes;
   }
-  std::size_t room_bytes() const { return room_bytes(payload_bytes_); }
-  char* room(std::uint64_t count) const { return texts_.get() + index(count) * room_bytes(); }
+  std::size_t capacity_bytes() const { return capacity_bytes(payload_bytes_); }
+  char* slot(std::uint64_t count) const { return texts_.get() + index(count) * capacity_bytes(); }
 
   std::vector<AlertRecord> records_;
   std::uint32_t payload_bytes_;
-  std::unique_ptr<char[]> texts_;                   // of each record the payload, and behind its room HTTP's text
+  std::unique_ptr<char[]> texts_;                   // of each record the payload, and behind it HTTP's text
   alignas(64) std::atomic<std::uint64_t> tail_{0};  // the producer's
   std::uint64_t seen_head_ = 0;
   alignas(64) std::atomic<std::uint64_t> head_{0};  // the consumer's

@@ -16,7 +16,7 @@ class AlertReporter {
  public:
   explicit AlertReporter(AlertSink& sink) : sink_(sink) { held_.reserve(most_held); }
 
-  // `holds`: it waits, if there is room.
+  // `holds`: it waits, if there is capacity.
   void report(const Alert& alert, bool holds) {
     if (holds && held_.size() < most_held) {
       held_.push_back(alert);

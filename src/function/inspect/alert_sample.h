@@ -63,7 +63,7 @@ class Sample {
     return *this;
   }
 
-  // What is inspected is no packet that came: the flow's other end's, as the stream tells it.
+  // What is inspected is no packet that came: the flow's other end's, as the stream reports it.
   Sample& from_other_end() {
     packet_ =
         match::packet_of(packet_.family, packet_.protocol, {packet_.destination.bytes.data(), packet_.destination_port},

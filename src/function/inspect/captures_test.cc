@@ -1,5 +1,5 @@
-// What a device tells of payloads in the place of the core's search changes no alert: on every public capture that can
-// be read, with the community rules. Data: tests/support/public_data.h.
+// What a device reports of payloads in the place of the core's search changes no alert: on every public capture that
+// can be read, with the community rules. Data: tests/support/public_data.h.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -28,7 +28,7 @@ struct Recorded : AlertSink {
   std::size_t limited = 0;  // conversations
 };
 
-// The keys of a payload, as GpuMatcher tells them (its tests compare it with the definition).
+// The keys of a payload, as GpuMatcher reports them (its tests compare it with the definition).
 std::vector<std::uint32_t> keys_of(const InspectionRules& rules, std::string_view frame) {
   const match::PacketFacts facts = match::facts_of(frame);
   std::vector<std::uint32_t> keys;

@@ -11,16 +11,16 @@
 // more; the last seven share it evenly. So however dear the frames before are, a frame has its part; the first one has
 // a sixteenth of the whole, and where few frames need time, each has about as much.
 //
-// Once the common half is used up, the parts are for frames of few candidates (allows()): one of many would not come to
-// its end, and is left whole.
+// Once the common half is used up, the parts are for frames of few prefilter matches (allows()): one of many would not
+// come to its end, and is left whole.
 //
 // What has waited in a stream, and has to be searched because a frame releases it, is ordinary traffic where packets
 // were lost: it may take half of what is left of the common half, besides the frame's share (left_for_waiting()).
 //
-// A candidate that has been begun may take longer than the frame has, by Detector::least_ticks or what it cannot be
-// stopped in (payload_matcher.h), and that is taken from the common half, then from the parts of those that come later.
-// The whole is never exceeded by more, but where the machine does not run the thread. What is spent at once and is long
-// is counted (long_steps()): nearly always that is why.
+// A prefilter match that has been begun may take longer than the frame has, by Detector::least_ticks or what it cannot
+// be stopped in (payload_matcher.h), and that is taken from the common half, then from the parts of those that come
+// later. The whole is never exceeded by more, but where the machine does not run the thread. What is spent at once and
+// is long is counted (long_steps()): nearly always that is why.
 //
 // Thread-safety: none. Cost: next() a store; a division for each batch.
 #pragma once
@@ -58,12 +58,13 @@ class ConfirmTime {
     if (left() == unlimited) return unlimited;
     return left_ - std::min(left_, waiting_floor_);
   }
-  // Whether a frame may begin with so many candidates.
-  bool allows(std::size_t candidates) {
+  // Whether a frame may begin with so many prefilter matches.
+  bool allows(std::size_t prefilter_matches) {
     left();
-    return candidates <= few || !scarce_;
+    return prefilter_matches <= few || !scarce_;
   }
-  // Whether the frame may begin what takes as long as many candidates: it has a good part of what the first one had.
+  // Whether the frame may begin what takes as long as many prefilter matches: it has a good part of what the first one
+  // had.
   bool allows_search() {
     const std::uint64_t now = left();
     return now != 0 && now >= whole_ / least_for_search;

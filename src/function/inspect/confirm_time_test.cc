@@ -31,7 +31,7 @@ TEST(ConfirmTime, IsUnlimitedBeforeItBegins) {
   EXPECT_TRUE(time.allows_search());
 }
 
-TEST(ConfirmTime, OfFramesThatAreNotToldEachHasWhatIsLeft) {
+TEST(ConfirmTime, OfFramesThatAreNotReportedEachHasWhatIsLeft) {
   ConfirmTime time;
   time.begin(whole);
   time.spend(whole - 1);
@@ -62,7 +62,7 @@ TEST(ConfirmTime, ADearFrameTakesASixteenthAndLeavesTheRest) {
   for (std::size_t i = 1; i < got.size(); ++i) EXPECT_EQ(got[i], wanted[i]) << i;
 }
 
-// Half of what is common, a quarter of the whole; the frame's candidates and the other frames have theirs still.
+// Half of what is common, a quarter of the whole; the frame's prefilter matches and the other frames have theirs still.
 TEST(ConfirmTime, WhatWaitedTakesNoOtherFramesPartAndNotItsOwnsShare) {
   constexpr std::uint32_t frames = 100;
   ConfirmTime time;
@@ -103,7 +103,7 @@ TEST(ConfirmTime, ManyDearFramesLeaveEachItsPart) {
   EXPECT_GE(sum, whole * 9 / 10) << "nothing is kept for nobody";
 }
 
-TEST(ConfirmTime, WhatIsLeftToTheFramesIsForThoseOfFewCandidates) {
+TEST(ConfirmTime, WhatIsLeftToTheFramesIsForThoseOfFewPrefilterMatches) {
   ConfirmTime time;
   time.begin(whole, 100);
   std::uint32_t many = 0, to_come = 100;
@@ -127,7 +127,7 @@ TEST(ConfirmTime, TheOnlyFrameHasAll) {
   EXPECT_EQ(given({2 * whole}).front(), whole);
 }
 
-TEST(ConfirmTime, WhatACandidateTakesTooLongIsTakenFromTheCommonHalfFirst) {
+TEST(ConfirmTime, WhatAPrefilterMatchTakesTooLongIsTakenFromTheCommonHalfFirst) {
   ConfirmTime time;
   time.begin(whole, 100);
   time.next(100);

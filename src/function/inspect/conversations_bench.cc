@@ -1,10 +1,10 @@
 // What whole conversations cost an inspection, as `sluice bench inspect` has them: HTTP and other TCP streams of text,
-// 32,768 frames of the heavy tail, again and again. `keys`: a device tells the keys that are there, worked out before;
-// `nothing`: it finds none. The rest of a gateway is not there, so memory is warmer than in one.
+// 32,768 frames of the heavy tail, again and again. `keys`: a device reports the keys that are there, worked out
+// before; `nothing`: it finds none. The rest of a gateway is not there, so memory is warmer than in one.
 //
 // $SLUICE_BENCH_RULES names a file of detection rules, of which those that are commented out count, too; without it
-// they are made up, and little is found. Metrics, of the last round, which do not vary: candidates that are confirmed
-// and bytes that the core searches for a frame, and alerts; and ns a frame, the least of all rounds.
+// they are made up, and little is found. Metrics, of the last round, which do not vary: prefilter matches that are
+// confirmed and bytes that the core searches for a frame, and alerts; and ns a frame, the least of all rounds.
 #include <benchmark/benchmark.h>
 #include <rte_cycles.h>
 
@@ -34,7 +34,7 @@ constexpr unsigned frame_count = 32768, batch = 64, rounds = 10;
 
 struct Talk {
   bool http;
-  bool keys;  // the device tells those that are there
+  bool keys;  // the device reports those that are there
 };
 
 struct Counting final : AlertSink {
@@ -121,7 +121,7 @@ void conversations(benchmark::State& state, const Talk& talk) {
     return static_cast<double>(count) / static_cast<double>(frames->size());
   };
   const InspectionCounters& after = inspection.counters();
-  state.counters["candidates"] = a_frame(after.confirmed - before.confirmed);
+  state.counters["prefilter_matches"] = a_frame(after.confirmed - before.confirmed);
   state.counters["searched"] = a_frame(after.searched - before.searched);
   state.counters["alerts"] = static_cast<double>(sink.alerts - alerts);
   state.counters["many_keys"] = static_cast<double>(after.many_keys - before.many_keys);

@@ -353,7 +353,7 @@ const char* name_of(DropReason reason) {
       return "inspection budget";
     case DropReason::conflict:
       return "stream conflict";
-    case DropReason::no_room:
+    case DropReason::no_capacity:
       return "stream memcap";
     case DropReason::fragment:
       return "defrag error";
@@ -490,7 +490,8 @@ std::string acl_line(const AlertRecord& record, std::string_view in_iface, const
       .append(end(tuple.destination, tuple.destination_port));
   if (record.packet.has_icmp) text.append(", type ").append(std::to_string(record.packet.icmp_type));
   text.append(", ").append(event.verdict);
-  if (event.suppressed != 0) text.append("; ").append(std::to_string(event.suppressed)).append(" more were not told");
+  if (event.suppressed != 0)
+    text.append("; ").append(std::to_string(event.suppressed)).append(" more were not reported");
   return text;
 }
 

@@ -224,7 +224,7 @@ TEST_F(EveTest, udp_without_a_flow_and_without_a_class) {
 }
 
 // What an acknowledgement lets out of the other side's stream has the tags of the frame that brought it, and no more.
-TEST_F(EveTest, of_the_other_direction_the_frames_tags_are_told) {
+TEST_F(EveTest, of_the_other_direction_the_frames_tags_are_reported) {
   for (const bool tagged : {false, true}) {
     PacketBuilder builder;
     if (tagged) builder.vlan(7);
@@ -243,7 +243,7 @@ TEST_F(EveTest, of_the_other_direction_the_frames_tags_are_told) {
   EXPECT_EQ(json::parse(lines[1])["vlan"], json::array({7}));
 }
 
-TEST_F(EveTest, tags_of_all_three_types_are_told) {
+TEST_F(EveTest, tags_of_all_three_types_are_reported) {
   for (const std::uint16_t outer : {0x8100, 0x88a8, 0x9100}) {
     packet::Bytes frame = PacketBuilder().vlan(7).vlan(42).ipv4("192.0.2.1", "192.0.2.9").udp(5353, 53).build();
     packet::header_at<packet::EthernetHeader>(frame.data(), 0).ethertype = packet::be16(outer);
@@ -256,7 +256,7 @@ TEST_F(EveTest, tags_of_all_three_types_are_told) {
   }
 }
 
-TEST_F(EveTest, OfAPacketInATunnelTheOutermostEndsAreTold) {
+TEST_F(EveTest, OfAPacketInATunnelTheOutermostEndsAreReported) {
   Sample sample(rules_, PacketBuilder().ipv4("192.0.2.1", "192.0.2.9").udp(5353, 53).build());
   const TunnelEnds ends{.kind = packet::Tunnel::vxlan,
                         .depth = 1,

@@ -9,7 +9,7 @@
 // What the frame's own flow brings in the frame's direction is inspected in the frame's context. All else is from a
 // packet of the flow's ends without payload, in which no device has found anything.
 //
-//                      verdict                    candidates                          time
+//                      verdict                    prefilter matches                   time
 //   the frame's flow   the frame's                the frame's                         the frame's
 //   another flow       its own: neither is        as many as a frame has, for all     set aside for such flows
 //                      dropped for the other      its events while this frame lasts   (BatchLimits)

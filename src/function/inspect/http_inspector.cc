@@ -129,7 +129,7 @@ void HttpInspector::inspect_message(FlowContext& of_flow, flow::Flow& flow, flow
   // A rule of established waits for the handshake, and not for the body.
   if (confirmation_.confirm(context, subject, buffers) && subject.facts.established) note_confirmed();
   const std::vector<std::uint32_t>& matched = env_.search->matched;
-  for (std::size_t m = 0; is_body && m < matched.size() && marks.held_count < marks.room; ++m) {
+  for (std::size_t m = 0; is_body && m < matched.size() && marks.held_count < marks.capacity; ++m) {
     marks.held[marks.held_count++] = matched[m];
   }
   env_.keep_dropping(flow, context);

@@ -41,7 +41,7 @@ void HttpSearch::begin_again(flow::http::Message& message) {
 
 std::size_t HttpSearch::search(PacketContext& context, Point point, bool grows, flow::http::Transaction& transaction,
                                Buffers& buffers, std::string& text) {
-  std::vector<std::uint32_t>& all = env_.search->candidates;
+  std::vector<std::uint32_t>& all = env_.search->prefilter_matches;
   all.clear();
   const BufferSet searched = env_.detector().searched(point);
   const bool response = point >= Point::response_headers;
@@ -103,13 +103,13 @@ void HttpSearch::search_body(PacketContext& context, BufferSet wanted, bool grow
   marks.body = static_cast<std::uint32_t>(done);
 }
 
-// Once each: a body may hold a pattern in every slice, and there is room for all of them.
+// Once each: a body may hold a pattern in every slice, and there is capacity for all of them.
 void HttpSearch::list(std::uint32_t number) {
   char& bits = env_.search->listed[number / 8];
   const auto bit = static_cast<char>(1U << number % 8);
   if ((bits & bit) != 0) return;
   bits = static_cast<char>(bits | bit);
-  env_.search->candidates.push_back(number);
+  env_.search->prefilter_matches.push_back(number);
 }
 
 void HttpSearch::mark_found(flow::http::Marks& marks, std::uint32_t number) {
@@ -119,7 +119,7 @@ void HttpSearch::mark_found(flow::http::Marks& marks, std::uint32_t number) {
   if (bits.size() == 0) {
     const auto end = marks.found.begin() + marks.found_count;
     if (std::find(marks.found.begin(), end, number) != end) return;
-    if (marks.found_count < marks.room) {
+    if (marks.found_count < marks.capacity) {
       marks.found[marks.found_count++] = number;
       return;
     }

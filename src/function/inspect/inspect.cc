@@ -32,12 +32,12 @@ static_assert(sizeof(Header) <= header_per_frame * engine::batch_range.least);
 
 constexpr std::uint32_t per_frame =
     header_per_frame + sizeof(match::Span) + (2 + match::max_hits) * sizeof(std::uint32_t) + 2;
-// Frames of a burst that comes next, for which there is to be room in the cache.
+// Frames of a burst that comes next, for which there is to be space in the cache.
 constexpr std::uint32_t next_burst = 64;
 // Frames ahead of the one that is judged: its headers and the flow table's index are fetched, then what that names.
 constexpr std::uint32_t index_ahead = 24, flow_ahead = 12, stream_ahead = 8, history_ahead = 4;
 
-// A batch's area: what a device is told of its frames, and what it finds.
+// A batch's area: what a device is given of its frames, and what it finds.
 struct Area {
   Area(std::byte* area, std::uint32_t capacity)
       : header(reinterpret_cast<Header*>(area)),
@@ -54,7 +54,7 @@ struct Area {
   std::uint32_t* key;
   std::uint32_t* hash;  // of its flow
   std::uint8_t* klass;
-  std::uint8_t* updates_flow_only;  // not told to the device
+  std::uint8_t* updates_flow_only;  // not given to the device
 };
 
 void fetch_index(InspectLane& lane, const engine::Batch& batch, const Area& a, std::uint32_t n) {
@@ -63,7 +63,7 @@ void fetch_index(InspectLane& lane, const engine::Batch& batch, const Area& a, s
   lane.prefetch(batch, n, a.hash[n], a.updates_flow_only[n] != 0 && !has_keys);
 }
 
-// What the devices' keys are told apart by. Not the rules themselves, which may go while a device still searches for
+// What the devices' keys are distinguished by. Not the rules themselves, which may go while a device still searches for
 // their keys.
 std::shared_ptr<const std::uint64_t> generation_of(const InspectionRules& rules) {
   return std::make_shared<const std::uint64_t>(rules.generation());
@@ -186,7 +186,7 @@ Expected<void> Inspect::prepare(const engine::Plan& plan) {
   AlertLogSettings log_settings = options_.log;
   if (plan.captures) {
     log_settings.alerts_per_second = 0;
-    log_settings.wait_for_room = true;
+    log_settings.wait_for_capacity = true;
     log_settings.ports.clear();  // of a file no interface is known
   }
   if (plan.captures && plan.lanes > 1) {
@@ -211,7 +211,7 @@ Expected<void> Inspect::prepare(const engine::Plan& plan) {
   log_->set_watch([this, forwards = plan.sends](std::uint64_t now) {
     if (forwards) note_limits(now);
     note_refused_streams(now);
-    note_http_room(now);
+    note_http_capacity(now);
   });
   log_->set_stats([this] {
     nlohmann::ordered_json values;
@@ -241,12 +241,12 @@ void Inspect::note_refused_streams(std::uint64_t now) {
   }
 }
 
-void Inspect::note_http_room(std::uint64_t now) {
-  HttpRoomNotes::Counts counts{};
+void Inspect::note_http_capacity(std::uint64_t now) {
+  HttpCapacityNotes::Counts counts{};
   for (const auto& lane : lanes_) {
-    for (std::size_t w = 0; w < counts.size(); ++w) counts[w] += lane->http_without_room(w);
+    for (std::size_t w = 0; w < counts.size(); ++w) counts[w] += lane->http_without_capacity(w);
   }
-  if (const std::string line = http_room_notes_.line(counts, now); !line.empty()) {
+  if (const std::string line = http_capacity_notes_.line(counts, now); !line.empty()) {
     spdlog::warn("{}", line);
   }
 }
@@ -334,8 +334,8 @@ void Inspect::null_result(engine::Batch& batch) {
 
 void Inspect::put_keys(const engine::Batch& batch, std::uint32_t i, std::span<const std::uint32_t> keys) const {
   const Area a(area(batch), batch.capacity);
-  const std::size_t told = std::min<std::size_t>(keys.size(), match::max_hits);
-  std::copy_n(keys.begin(), told, a.key + std::size_t{i} * match::max_hits);
+  const std::size_t reported = std::min<std::size_t>(keys.size(), match::max_hits);
+  std::copy_n(keys.begin(), reported, a.key + std::size_t{i} * match::max_hits);
   a.found[i] = static_cast<std::uint32_t>(std::min<std::size_t>(keys.size(), match::max_hits + 1));
 }
 
@@ -359,7 +359,7 @@ void Inspect::apply(engine::Batch& batch, engine::Span span, engine::Emitter& ou
     const packet::Reason reason = reason_of(lane.judge(batch, i, hits, a.hash[i], now));
     if (reason == packet::no_reason) [[likely]]
       continue;
-    if (!batch.goes_on(i)) {  // the kernel's to forward: nobody is told
+    if (!batch.goes_on(i)) {  // the kernel's to forward: nobody is notified
       batch.drop(i, reason == inspect_rejected ? inspect_dropped : reason);
     } else if (!answer(batch, i, reason, out)) {
       batch.drop(i, reason);
@@ -374,8 +374,8 @@ packet::Reason Inspect::reason_of(const Judgement& judgement) {
   switch (judgement.why) {
     case DropReason::conflict:
       return inspect_conflict;
-    case DropReason::no_room:
-      return inspect_no_room;
+    case DropReason::no_capacity:
+      return inspect_no_capacity;
     case DropReason::budget:
       return inspect_overload;
     case DropReason::fragment:
@@ -410,7 +410,8 @@ std::vector<engine::Metric> Inspect::metrics() const {
   }
   const AlertCounters counted = log_ ? log_->counters() : AlertCounters();
   all.push_back({"inspect_alerts_written", "of the alerts, those that were given to the files", counted.alerts});
-  all.push_back({"inspect_alerts_suppressed", "of the alerts, those over alerts_per_second or without room in a queue",
+  all.push_back({"inspect_alerts_suppressed",
+                 "of the alerts, those over alerts_per_second or without capacity in a queue",
                  counted.rate_limited + counted.ring_full});
   all.push_back({"inspect_lines_lost", "lines that a file did not take", counted.lost_lines});
   all.push_back({"inspect_rules", "rules in force", rule_count_.load(std::memory_order_relaxed), false});

@@ -9,8 +9,8 @@
 // threads; forwarder_cores are refused. What a router leaves to the kernel to forward is inspected in its turn, as any
 // other frame.
 //
-// Bounded: candidates are confirmed for at most `budget` in each batch, which its frames share (confirm_time.h); what
-// is left of a frame's is counted, and the frame is dropped or goes on, as `on_overload` says. The times of frames
+// Bounded: prefilter matches are confirmed for at most `budget` in each batch, which its frames share (confirm_time.h);
+// what is left of a frame's is counted, and the frame is dropped or goes on, as `on_overload` says. The times of frames
 // are the clock's, from one start on, or those of the capture that is read.
 //
 // Reload: other rules are compiled beside the old ones. Each thread takes them between two batches, or while it has
@@ -33,8 +33,8 @@
 #include "engine/traits.h"
 #include "function/fused/fusable.h"
 #include "function/inspect/alert_log.h"
+#include "function/inspect/http_capacity_notes.h"
 #include "function/inspect/http_limit_notes.h"
-#include "function/inspect/http_room_notes.h"
 #include "function/inspect/inspect_lane.h"
 #include "function/inspect/inspection.h"
 #include "function/inspect/refused_streams_notes.h"
@@ -47,14 +47,14 @@ namespace sluice::function {
 inline const packet::Reason inspect_dropped = packet::register_reason(
     "inspect_dropped", "a rule of drop or reject holds for it, or has held for its flow", packet::DroppedBy::purpose);
 inline const packet::Reason inspect_rejected = packet::register_reason(
-    "inspect_rejected", "a rule of reject holds for it: its sender is told", packet::DroppedBy::purpose);
+    "inspect_rejected", "a rule of reject holds for it: its sender is notified", packet::DroppedBy::purpose);
 inline const packet::Reason inspect_overload = packet::register_reason(
     "inspect_overload", "rules might hold for it, and the time for confirming them was used up (on_overload)");
 
 inline const packet::Reason inspect_conflict = packet::register_reason(
     "inspect_conflict", "it has other bytes than an earlier segment for the same place of a TCP stream (on_conflict)");
-inline const packet::Reason inspect_no_room = packet::register_reason(
-    "inspect_no_room", "no room was left to put its TCP stream together with it (on_overload, stream_memory)");
+inline const packet::Reason inspect_no_capacity = packet::register_reason(
+    "inspect_no_capacity", "no capacity was left to put its TCP stream together with it (on_overload, stream_memory)");
 inline const packet::Reason inspect_outside = packet::register_reason(
     "inspect_outside",
     "data that does not fit its TCP conversation: outside the receiver's window, or with another SYN "
@@ -128,7 +128,7 @@ class Inspect final : public engine::Element,
   InspectLane& lane_of(std::uint32_t lane) { return *lanes_[lane % lanes_.size()]; }
   void note_limits(std::uint64_t now);
   void note_refused_streams(std::uint64_t now);
-  void note_http_room(std::uint64_t now);
+  void note_http_capacity(std::uint64_t now);
   match::MatchBatch work_of(const engine::Batch& batch) const;
   // inspect_answer.cc
   bool answer(engine::Batch& batch, std::uint32_t i, packet::Reason reason, engine::Emitter& out);
@@ -145,7 +145,7 @@ class Inspect final : public engine::Element,
   std::unique_ptr<AlertLog> log_;
   HttpLimitNotes limit_notes_;                 // of the log's thread
   RefusedStreamsNotes refused_streams_notes_;  // likewise
-  HttpRoomNotes http_room_notes_;              // likewise
+  HttpCapacityNotes http_capacity_notes_;      // likewise
   std::unique_ptr<FrameClock> clock_;
   std::vector<std::unique_ptr<InspectLane>> lanes_;  // by thread
 

@@ -91,7 +91,7 @@ std::string made_rules() {
 struct Traffic {
   bool tcp;
   std::string payload;  // as the replay port's
-  bool keys;            // the device tells those that are there
+  bool keys;            // the device reports those that are there
 };
 
 // Distinct ones, among those of the rules that admit such frames.

@@ -17,7 +17,7 @@ constexpr std::uint64_t most_steps = static_cast<std::uint64_t>(engine::longest_
 constexpr std::uint64_t most_steps_of_captures = 256;
 // Datagrams in fragments that are forgotten in each.
 constexpr std::uint32_t fragments_a_step = 64;
-// Of a batch's time, for what flows tell that end between batches.
+// Of a batch's time, for what flows report that end between batches.
 constexpr std::uint64_t share_between = 64;
 
 std::uint64_t wall_clock() {
@@ -48,13 +48,16 @@ std::shared_ptr<InspectionSearch> pinned(InspectionSearch* search) {
 
 // All that a lane counts.
 struct Counted {
-  Counted(Inspection& inspection, const BatchBudget& budget, std::uint64_t senders_untold)
-      : inspection(inspection), budget(budget), conversations(inspection.conversations()), untold(senders_untold) {}
+  Counted(Inspection& inspection, const BatchBudget& budget, std::uint64_t senders_unnotified)
+      : inspection(inspection),
+        budget(budget),
+        conversations(inspection.conversations()),
+        unnotified(senders_unnotified) {}
 
   Inspection& inspection;
   const BatchBudget& budget;
   flow::Conversations& conversations;
-  const std::uint64_t untold;
+  const std::uint64_t unnotified;
   const InspectionCounters& counted = inspection.counters();
   const flow::FlowCounters& flows = conversations.table().counters();
   const flow::StreamCounters& streams = conversations.stream_counters();
@@ -75,12 +78,14 @@ constexpr Row rows[] = {
      [](const Counted& c) -> std::uint64_t { return c.counted.not_ip; }},
     {{"inspect_in_tunnels", "packets in tunnels, inspected besides the frames that carry them"},
      [](const Counted& c) -> std::uint64_t { return c.counted.in_tunnels; }},
-    {{"inspect_candidates", "rules whose best pattern was found, or that have none, and that were confirmed or not"},
+    {{"inspect_prefilter_matches",
+      "rules whose best pattern was found, or that have none, and that were confirmed or not"},
      [](const Counted& c) -> std::uint64_t { return c.counted.confirmed; }},
     {{"inspect_alerts", "alerts"}, [](const Counted& c) -> std::uint64_t { return c.counted.alerts; }},
-    {{"inspect_left", "candidates that the budget did not reach, or that were given up"},
+    {{"inspect_left", "prefilter matches that the budget did not reach, or that were given up"},
      [](const Counted& c) -> std::uint64_t { return c.counted.left; }},
-    {{"inspect_given_up", "of these, candidates whose payload checks took too long, or a limit of regular expressions"},
+    {{"inspect_given_up",
+      "of these, prefilter matches whose payload checks took too long, or a limit of regular expressions"},
      [](const Counted& c) -> std::uint64_t { return c.counted.given_up; }},
     {{"inspect_long_steps",
       "searches and confirmings of 500 us or more at once: nearly always the machine did not run the thread"},
@@ -99,19 +104,19 @@ constexpr Row rows[] = {
      [](const Counted& c) -> std::uint64_t { return c.counted.http_left; }},
     {{"inspect_searches_refused", "searches of cores that Hyperscan refused"},
      [](const Counted& c) -> std::uint64_t { return c.counted.refused; }},
-    {{"inspect_overloaded_frames", "such frames, and those with candidates that were left"},
+    {{"inspect_overloaded_frames", "such frames, and those with prefilter matches that were left"},
      [](const Counted& c) -> std::uint64_t { return c.counted.overloaded; }},
-    {{"inspect_without_flow", "frames inspected by themselves because the flow table had no room"},
+    {{"inspect_without_flow", "frames inspected by themselves because the flow table had no capacity"},
      [](const Counted& c) -> std::uint64_t { return c.counted.no_flow; }},
     {{"inspect_searched_bytes", "bytes that cores searched themselves"},
      [](const Counted& c) -> std::uint64_t { return c.counted.searched; }},
     {{"inspect_by_device", "frames whose payload a device has searched, by the rules that judge them"},
      [](const Counted& c) -> std::uint64_t { return c.counted.by_device; }},
-    {{"inspect_many_keys", "frames of which the device has found more keys than it tells, for a core to search"},
+    {{"inspect_many_keys", "frames of which the device has found more keys than it reports, for a core to search"},
      [](const Counted& c) -> std::uint64_t { return c.counted.many_keys; }},
     {{"inspect_flows_made", "conversations that began"},
      [](const Counted& c) -> std::uint64_t { return c.flows.made; }},
-    {{"inspect_flows_evicted", "conversations ended to make room for others"},
+    {{"inspect_flows_evicted", "conversations ended to give way to others"},
      [](const Counted& c) -> std::uint64_t {
        return c.flows.evicted_closed + c.flows.evicted_new + c.flows.evicted_idle;
      }},
@@ -148,9 +153,9 @@ constexpr Row rows[] = {
      [](const Counted& c) -> std::uint64_t { return c.http.transactions; }},
     {{"inspect_http_no_memory", "TCP conversations looked at as HTTP no further, for want of memory"},
      [](const Counted& c) -> std::uint64_t { return stopped(c.http, StopReason::no_memory); }},
-    {{"inspect_http_evicted", "TCP conversations looked at as HTTP no further, to make room for others"},
+    {{"inspect_http_evicted", "TCP conversations looked at as HTTP no further, to give way to others"},
      [](const Counted& c) -> std::uint64_t { return stopped(c.http, StopReason::evicted); }},
-    {{"inspect_http_set_aside", "HTTP conversations that made room for others between messages, and go on"},
+    {{"inspect_http_set_aside", "HTTP conversations that gave way to others between messages, and go on"},
      [](const Counted& c) -> std::uint64_t { return stopped(c.http, StopReason::set_aside); }},
     {{"inspect_http_stopped", "HTTP conversations looked at no further, for what they brought"},
      [](const Counted& c) -> std::uint64_t { return stopped_by_contents(c.http); }},
@@ -190,14 +195,14 @@ constexpr Row rows[] = {
      [](const Counted& c) -> std::uint64_t { return c.rates.action_only; }},
     {{"inspect_threshold_no_effect", "matches without effect, by a threshold or detection_filter"},
      [](const Counted& c) -> std::uint64_t { return c.rates.nothing; }},
-    {{"inspect_threshold_evicted", "counts of thresholds lost within their period, for want of room"},
+    {{"inspect_threshold_evicted", "counts of thresholds lost within their period, for want of capacity"},
      [](const Counted& c) -> std::uint64_t { return c.rates.evicted + c.event_filters.evicted; }},
     {{"inspect_unique_on_evicted", "sets of ports (unique_on) lost likewise"},
      [](const Counted& c) -> std::uint64_t { return c.rates.sets_evicted; }},
     {{"inspect_alerts_filtered", "matches whose alert a line of suppress or event_filter keeps back"},
      [](const Counted& c) -> std::uint64_t { return c.inspection.alerts_filtered(); }},
-    {{"inspect_untold", "senders that a rule of rejectboth could not tell, while the receiver was told"},
-     [](const Counted& c) -> std::uint64_t { return c.untold; }},
+    {{"inspect_unnotified", "senders that a rule of rejectboth could not notify, while the receiver was notified"},
+     [](const Counted& c) -> std::uint64_t { return c.unnotified; }},
     {{"inspect_flows", "conversations under way", 0, false},
      [](const Counted& c) -> std::uint64_t { return c.conversations.table().in_use(); }},
 };
@@ -313,13 +318,13 @@ void InspectLane::idle(std::uint64_t tsc) {
 }
 
 void InspectLane::publish() {
-  const Counted counted(inspection_, budget_, untold_);
+  const Counted counted(inspection_, budget_, unnotified_);
   for (std::size_t f = 0; f < metric_count; ++f) metrics_[f].set(rows[f].value(counted));
   for (std::size_t l = 0; l < limited_.size(); ++l) limited_[l].set(counted.http.limited[l]);
   streams_refused_.set(counted.conversations.extras_refused());
-  http_without_room_[HttpRoomNotes::no_memory].set(stopped(counted.http, StopReason::no_memory));
-  http_without_room_[HttpRoomNotes::evicted].set(stopped(counted.http, StopReason::evicted));
-  http_without_room_[HttpRoomNotes::bodies_lost].set(counted.http.bodies_lost);
+  http_without_capacity_[HttpCapacityNotes::no_memory].set(stopped(counted.http, StopReason::no_memory));
+  http_without_capacity_[HttpCapacityNotes::evicted].set(stopped(counted.http, StopReason::evicted));
+  http_without_capacity_[HttpCapacityNotes::bodies_lost].set(counted.http.bodies_lost);
 }
 
 void InspectLane::finish() {

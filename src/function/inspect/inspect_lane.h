@@ -24,7 +24,7 @@
 #include "function/inspect/alert_log.h"
 #include "function/inspect/batch_budget.h"
 #include "function/inspect/capture_time.h"
-#include "function/inspect/http_room_notes.h"
+#include "function/inspect/http_capacity_notes.h"
 #include "function/inspect/inspection.h"
 
 namespace sluice::function {
@@ -50,8 +50,8 @@ class FrameClock {
   // Ports are open: what they mark frames with is known.
   explicit FrameClock(const FrameStamps& stamps = FrameStamps::of_drivers());
   std::uint64_t now() const;
-  // Where no driver stamps frames, they are not read: of a batch that has been away a frame's buffer is in no near
-  // cache.
+  // Where no driver stamps frames, they are not read: of a batch that has been on a device a frame's buffer is in no
+  // near cache.
   bool has_stamped(const rte_mbuf& frame) const { return stamps_.flag != 0 && (frame.ol_flags & stamps_.flag) != 0; }
   std::uint64_t of(const rte_mbuf& frame, std::uint64_t now) const {
     if (!has_stamped(frame)) return now;
@@ -111,8 +111,8 @@ class InspectLane {
   }
   const Judgement& last() const { return inspection_.last(); }
   const InspectionRules& rules() const { return inspection_.rules(); }
-  // Of the two ends that a rule of rejectboth names, the sender could not be told.
-  void note_untold() { ++untold_; }
+  // Of the two ends that a rule of rejectboth names, the sender could not be notified.
+  void note_unnotified() { ++unnotified_; }
   // All frames of the batch have been judged, or dropped by others.
   void judged();
   // There is nothing to judge: what is due as time goes by is done. While captures are read time does not go by.
@@ -136,8 +136,8 @@ class InspectLane {
   std::uint64_t limited(std::size_t which) const { return limited_[which].get(); }
   // The metric inspect_streams_refused, likewise.
   std::uint64_t streams_refused() const { return streams_refused_.get(); }
-  // By HttpRoomNotes::What, likewise.
-  std::uint64_t http_without_room(std::size_t what) const { return http_without_room_[what].get(); }
+  // By HttpCapacityNotes::What, likewise.
+  std::uint64_t http_without_capacity(std::size_t what) const { return http_without_capacity_[what].get(); }
 
  private:
   static std::string_view bytes_of(const engine::Batch& batch, std::uint32_t i) {
@@ -168,11 +168,11 @@ class InspectLane {
   std::uint64_t batch_ = no_batch;  // ticket of the batch that is judged
   std::uint32_t batch_lane_ = 0;
   std::uint64_t swept_ = 0;  // milliseconds
-  std::uint64_t untold_ = 0;
+  std::uint64_t unnotified_ = 0;
   std::vector<engine::Counter> metrics_;
   std::array<engine::Counter, flow::http::limits> limited_;
   engine::Counter streams_refused_;
-  std::array<engine::Counter, std::tuple_size_v<HttpRoomNotes::Counts>> http_without_room_;
+  std::array<engine::Counter, std::tuple_size_v<HttpCapacityNotes::Counts>> http_without_capacity_;
 };
 
 }  // namespace sluice::function

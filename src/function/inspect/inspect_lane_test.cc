@@ -25,7 +25,7 @@ TEST(InspectLane, a_capture_may_be_of_later_than_2038) {
   EXPECT_EQ(time_of_stamp(stamp(3'000'000'000, 7)), 3'000'000'000'000'007U) << "pcapng has more bits";
 }
 
-TEST_F(InspectLaneTest, counts_of_thresholds_are_told) {
+TEST_F(InspectLaneTest, counts_of_thresholds_are_reported) {
   use("alert udp any any -> any 1 (threshold: type limit, track by_src, count 1, seconds 60; sid:1;)\n",
       {.entries = 8});
   for (std::uint16_t from = 1; from <= 3; ++from) udp(1, 1, from);
@@ -33,16 +33,16 @@ TEST_F(InspectLaneTest, counts_of_thresholds_are_told) {
   EXPECT_EQ(metric("inspect_threshold_no_effect"), 0U);
   EXPECT_EQ(metric("inspect_threshold_evicted"), 0U);
   for (unsigned source = 2; source < 10; ++source) udp(source, 1);
-  EXPECT_EQ(metric("inspect_threshold_evicted"), 1U) << "nine counts, and room for eight";
+  EXPECT_EQ(metric("inspect_threshold_evicted"), 1U) << "nine counts, and capacity for eight";
   EXPECT_EQ(metric("inspect_alerts"), 9U);
 }
 
 // Whoever uses up what inspection has is seen to do it.
-TEST_F(InspectLaneTest, what_streams_and_http_lack_is_told) {
+TEST_F(InspectLaneTest, what_streams_and_http_lack_is_reported) {
   use("alert udp any any -> any 1 (sid:1;)\n", {}, 100);
   for (std::uint16_t port = 1000; port < 1003; ++port) tcp(port, 0, "G");
   EXPECT_EQ(metric("inspect_http_connections"), 3U);
-  EXPECT_EQ(metric("inspect_http_evicted"), 1U) << "three connections, and room for two";
+  EXPECT_EQ(metric("inspect_http_evicted"), 1U) << "three connections, and capacity for two";
   EXPECT_EQ(metric("inspect_http_no_memory"), 0U);
   tcp(1001, 1, "ET / HTTP/1.1\r\n\r\nGET / HTTP/1.1\r\n\r\nGET / HTTP/1.1\r\n\r\n");
   EXPECT_EQ(metric("inspect_http_transactions"), 3U);
@@ -64,7 +64,7 @@ TEST_F(InspectLaneTest, what_streams_and_http_lack_is_told) {
   EXPECT_EQ(metric("inspect_stream_not_held"), 0U);
 }
 
-TEST_F(InspectLaneTest, what_becomes_of_fragments_is_told) {
+TEST_F(InspectLaneTest, what_becomes_of_fragments_is_reported) {
   use("alert udp any any -> any 1 (sid:1;)\n", {});
   const packet::Bytes whole = PacketBuilder().ipv6("2001:db8::1", "2001:db8::2").udp(1, 2).payload(100).build();
   const auto take = [&](std::uint32_t id, std::size_t begin, std::size_t end, bool more) {
@@ -87,7 +87,7 @@ TEST_F(InspectLaneTest, what_becomes_of_fragments_is_told) {
   EXPECT_EQ(metrics({"_refused", "_no_memory", "_incomplete"}), (std::vector<std::uint64_t>{3, 1, 0}));
 }
 
-TEST_F(InspectLaneTest, counts_of_filters_and_their_ports_are_told) {
+TEST_F(InspectLaneTest, counts_of_filters_and_their_ports_are_reported) {
   use("alert udp any any -> any any (detection_filter: track by_src, count 9, seconds 60, unique_on dst_port; "
       "sid:1;)\n",
       {.port_sets = 1});
@@ -101,7 +101,7 @@ TEST_F(InspectLaneTest, counts_of_filters_and_their_ports_are_told) {
 }
 
 // By a limit of regular expressions.
-TEST_F(InspectLaneTest, what_is_given_up_is_told) {
+TEST_F(InspectLaneTest, what_is_given_up_is_reported) {
   use("alert udp any any -> any any (content:\"dear\"; pcre:\"/(a+)+(b+)+c$/\"; sid:1;)\n", {});
   for (const auto& [text, given_up] :
        {std::pair{"dear ab", 0U}, {"dear aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaac", 1U}}) {
@@ -235,7 +235,7 @@ TEST_F(InspectLaneTest, flows_of_a_capture_end_by_its_time_however_fast_it_is_re
   EXPECT_LE(metric("inspect_flows"), 2U) << "the last ones";
 }
 
-// What flows tell when they have been silent is not of the port that the next frames come by.
+// What flows report when they have been silent is not of the port that the next frames come by.
 TEST_F(InspectLaneTest, an_alert_of_a_silent_conversation_names_no_port) {
   tcp_silence_ = 50;
   use("alert http any any -> any any (http.user_agent; content:\"evil\"; sid:1;)\n", {});

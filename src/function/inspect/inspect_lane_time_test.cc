@@ -145,7 +145,7 @@ TEST_F(InspectLaneTest, what_a_batch_has_is_given_once_however_long_it_takes) {
   EXPECT_FALSE(batch({frames.back()}, rte_rdtsc(), 0).drop);
 }
 
-TEST_F(InspectLaneTest, what_confirming_took_is_told_of_the_whole_batch) {
+TEST_F(InspectLaneTest, what_confirming_took_is_reported_of_the_whole_batch) {
   use(dear_rules(), {}, 1 << 20, BatchBudget(std::uint64_t{1} << 40));
   const packet::Bytes ordinary = PacketBuilder().ipv4("10.0.0.1", "10.1.0.1").udp(2, 5000).payload(100).build();
   batch({dear_frame(1), ordinary}, rte_rdtsc(), 0, wait_for_a_millisecond);

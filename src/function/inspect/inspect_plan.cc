@@ -30,7 +30,7 @@ InspectionSettings settings_of_thread(InspectionSettings settings, const engine:
   tables.http_bytes = share(tables.http_bytes, plan.threads);
   // Nothing can be kept from a receiver that gets it by another way.
   tables.streams.drop_conflicts &= plan.sends;
-  tables.streams.drop_without_room &= plan.sends;
+  tables.streams.drop_without_capacity &= plan.sends;
   tables.drop_silent &= plan.sends;
   settings.drop_on_http_limit &= plan.sends;
   settings.drop_on_overload &= plan.sends;

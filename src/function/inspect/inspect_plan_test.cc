@@ -8,12 +8,12 @@ namespace {
 TEST(InspectThread, DropsNothingThatNobodyForwards) {
   InspectionSettings section;
   flow::ConversationSettings& tables = section.conversations;
-  tables.streams.drop_conflicts = tables.streams.drop_without_room = tables.drop_silent = true;
+  tables.streams.drop_conflicts = tables.streams.drop_without_capacity = tables.drop_silent = true;
   section.drop_on_overload = section.drop_on_http_limit = true;
   for (const bool forwards : {true, false}) {
     const InspectionSettings settings = settings_of_thread(section, {.sends = forwards});
     EXPECT_EQ(settings.conversations.streams.drop_conflicts, forwards);
-    EXPECT_EQ(settings.conversations.streams.drop_without_room, forwards);
+    EXPECT_EQ(settings.conversations.streams.drop_without_capacity, forwards);
     EXPECT_EQ(settings.conversations.drop_silent, forwards);
     EXPECT_EQ(settings.drop_on_overload, forwards);
     EXPECT_EQ(settings.drop_on_http_limit, forwards);

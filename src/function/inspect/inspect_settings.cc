@@ -123,7 +123,7 @@ InspectSettings table_settings() {
           "[memory](inspect.md#memory)"),
       quarter("streams", streams, flows, "flows", "conversations of these that are TCP and are put together"),
       quarter("http", http, streams, "streams",
-              "of these, connections of HTTP. Those that are silent between messages make room for others, and "
+              "of these, connections of HTTP. Those that are silent between messages give way to others, and "
               "lose nothing; when all are in the midst of one, it is left to `on_http_limit`"),
       option::bytes<InspectOptions>(
           "stream_memory", [](auto& all) -> auto& { return all.inspection.conversations.stream_bytes; }, memory(),
@@ -172,7 +172,7 @@ InspectSettings limit_settings() {
           "bytes of a line of HTTP's headers, request lines with their URI among them: a connection with a longer one "
           "is "
           "inspected as HTTP no further, and left to `on_http_limit`. libhtp's hard field limit"),
-      // With what merging adds, a message's headers have room in the largest block.
+      // With what merging adds, a message's headers fit in the largest block.
       option::bytes<InspectOptions>(
           "headers_limit", field(&flow::http::Settings::headers_limit), {16 * kb, usual.headers_limit},
           "bytes of a message's first line, headers and trailers together, what the largest block "
@@ -202,8 +202,9 @@ InspectSettings answer_settings() {
   return {
       drop_or_pass(
           "on_overload", [](auto& all) -> auto& { return all.inspection.drop_on_overload; },
-          "a frame for which a rule that drops might hold, and whose candidates were not all confirmed, a TCP segment "
-          "for which `stream_memory` has no room, or a fragment that cannot be put together "
+          "a frame for which a rule that drops might hold, and whose prefilter matches were not all confirmed, a TCP "
+          "segment "
+          "for which `stream_memory` has no capacity, or a fragment that cannot be put together "
           "([overload](inspect.md#overload), [fragments](inspect.md#fragments))"),
       drop_or_pass(
           "on_conflict", [](auto& all) -> auto& { return all.inspection.conversations.streams.drop_conflicts; },

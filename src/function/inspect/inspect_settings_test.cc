@@ -451,21 +451,21 @@ TEST_F(InspectSettings, FewerThanHalfOfTheRulesAfterAReloadIsSaid) {
   running.element->trait<engine::Output>()->stopped();
 }
 
-TEST_F(InspectSettings, HowFarTheRulesAreIsToldAndTheyMayBeStopped) {
+TEST_F(InspectSettings, HowFarTheRulesAreIsReportedAndTheyMayBeStopped) {
   using Step = std::tuple<std::string, std::size_t, std::size_t>;
   const std::vector<Step> steps = {{"reading rules", 0, 0}, {"compiling patterns", 0, 2}, {"compiling patterns", 2, 2}};
   for (std::size_t end = 1; end <= steps.size() + 1; ++end) {
     const Made made = with_rule(
         "alert udp any any -> any any (content:\"one\"; sid:1;)\nalert udp any any -> any any (content:\"two\"; "
         "sid:2;)");
-    std::vector<Step> told;
+    std::vector<Step> reported;
     made.element->trait<engine::Tables>()->watch_loading(
         [&](std::string_view what, std::size_t done, std::size_t total) {
-          told.emplace_back(what, done, total);
-          return told.size() < end;
+          reported.emplace_back(what, done, total);
+          return reported.size() < end;
         });
     const auto prepared = made.element->prepare({});
-    EXPECT_THAT(told, testing::ElementsAreArray(steps.data(), std::min(end, steps.size())));
+    EXPECT_THAT(reported, testing::ElementsAreArray(steps.data(), std::min(end, steps.size())));
     ASSERT_EQ(prepared.has_value(), end > steps.size());
     if (prepared) {
       made.element->trait<engine::Output>()->stopped();

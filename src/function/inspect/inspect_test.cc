@@ -189,7 +189,7 @@ class InspectPlan : public InspectFiles {
   std::uint64_t ticket_ = 0;
 };
 
-TEST_P(InspectElement, DropsWhatRulesSayAndTellsOfIt) {
+TEST_P(InspectElement, DropsWhatRulesSayAndReportsIt) {
   AclTrial trial(GetParam());
   Conversation web;
   std::vector<Bytes> frames = web.handshake();
@@ -268,7 +268,7 @@ TEST_P(InspectElement, RejectsToTheEndsThatTheRuleNames) {
     EXPECT_EQ(outcome.stats.drops[inspect_rejected], 0U) << one.action;
     EXPECT_EQ(outcome.stats.drops[inspect_dropped], 1U) << one.action << ", the rest of the flow";
     EXPECT_EQ(outcome.stats.total.emitted, one.back.size() + one.onward.size() - 1) << one.action;
-    EXPECT_EQ(outcome.metrics["inspect_untold"], 0U);
+    EXPECT_EQ(outcome.metrics["inspect_unnotified"], 0U);
   }
 }
 
@@ -283,7 +283,7 @@ TEST_P(InspectElement, RejectsWhatIsNoTcpToItsSenderOnly) {
   }
 }
 
-TEST_P(InspectElement, WhereNothingIsForwardedBothEndsAreToldOutOfTheOnePort) {
+TEST_P(InspectElement, WhereNothingIsForwardedBothEndsAreNotifiedOutOfTheOnePort) {
   AclTrial trial(GetParam());
   Conversation web;
   std::vector<Bytes> frames = web.handshake();
@@ -376,7 +376,7 @@ TEST_P(InspectElement, ThePolicyDecidesWhenTheTimeForConfirmingIsUsedUp) {
 
 // Whatever else is left over: in the counters as in the events.
 TEST_P(InspectElement, ARuleThatDropsIsTheReason) {
-  std::size_t told = 0;
+  std::size_t reported = 0;
   for (const std::string policy : {"pass", "drop"}) {
     AclTrial trial(GetParam());
     const std::vector<Bytes> frames = {udp("an evil name")};
@@ -387,7 +387,7 @@ TEST_P(InspectElement, ARuleThatDropsIsTheReason) {
     EXPECT_EQ(outcome.stats.drops[inspect_dropped], 1U) << policy;
     EXPECT_EQ(outcome.stats.drops[inspect_overload], 0U) << policy;
     const auto drops = events("drop");
-    ASSERT_EQ(drops.size(), ++told) << policy;
+    ASSERT_EQ(drops.size(), ++reported) << policy;
     EXPECT_EQ(drops.back()["drop"]["reason"], "rules") << policy;
   }
 }
@@ -501,8 +501,8 @@ TEST_F(InspectPlan, OnlyLanesWithADeadlineStopLooking) {
   }
 }
 
-// What the kernel is to forward is told of as the rest is, but that nobody who sends it is answered.
-TEST_F(InspectPlan, WhatTheKernelForwardsIsToldOfWithItsPortAtOnce) {
+// What the kernel is to forward is reported as the rest is, but that nobody who sends it is answered.
+TEST_F(InspectPlan, WhatTheKernelForwardsIsReportedWithItsPortAtOnce) {
   engine::PortInfo lan, wan;
   lan.name = "lan";
   wan.name = "wan";
@@ -530,7 +530,7 @@ TEST_F(InspectPlan, WhatTheKernelForwardsIsToldOfWithItsPortAtOnce) {
 }
 
 // No time is lost by waiting for its alerts to be written, and none is over alerts_per_second.
-TEST_F(InspectPlan, OfACaptureAllIsToldAndOfNoInterface) {
+TEST_F(InspectPlan, OfACaptureAllIsReportedAndOfNoInterface) {
   constexpr std::size_t rules = 100, frames = 100;  // more than a ring holds
   std::string text;
   for (std::size_t sid = 1; sid <= rules; ++sid) {
@@ -544,13 +544,13 @@ TEST_F(InspectPlan, OfACaptureAllIsToldAndOfNoInterface) {
   ASSERT_TRUE(prepared) << prepared.error().message;
   for (std::size_t i = 0; i < frames; ++i) EXPECT_EQ(judge_late(inspect, udp("an evil name")), packet::no_reason);
   inspect.stopped();
-  const auto told = events("alert");
-  EXPECT_EQ(told.size(), rules * frames);
-  for (const auto& event : told) EXPECT_FALSE(event.contains("in_iface"));
+  const auto reported = events("alert");
+  EXPECT_EQ(reported.size(), rules * frames);
+  for (const auto& event : reported) EXPECT_FALSE(event.contains("in_iface"));
 }
 
 // Of several batches that are under way the lane may have taken other rules with the one before.
-TEST_F(InspectPlan, KeysToldForTheClassesOfOtherRulesAreNotUsed) {
+TEST_F(InspectPlan, KeysReportedForTheClassesOfOtherRulesAreNotUsed) {
   if (const std::string why = sluice::test::why_no_gpu(); !why.empty()) GTEST_SKIP() << why;
   const auto gpu = device::Gpu::open(0, 1);
   ASSERT_TRUE(gpu) << gpu.error().message;

@@ -36,7 +36,7 @@ FrameBrief Inspection::brief_of(std::string_view frame) const {
     brief.klass =
         static_cast<std::uint8_t>(classes.class_of(packet.protocol, packet.source_port, packet.destination_port, true));
     brief.updates_flow_only = !tunnels_.may_hold(packet.protocol, packet.destination_port) &&
-                              !detector.has_candidates_without_keys(plain_facts_of(packet));
+                              !detector.has_matches_without_keys(plain_facts_of(packet));
     return brief;
   }
   const match::PacketFacts facts = match::facts_of(frame);

@@ -25,9 +25,9 @@
 // inspected when it comes again. Of a packet that its stream does not take whole (flow/tcp_stream.h, feed()) the
 // payload is inspected by itself besides. One that its stream refuses is dropped, unless a rule of `pass` has held.
 //
-// What other flows report because a frame ends them, or takes their room, is not the frame's: neither it nor they are
-// dropped for the other (flow_context.h). The same context is that of what a stream reports without a packet of its own
-// and its direction: at the end of its flow, or when the other side acknowledges a gap.
+// What other flows report because a frame ends them, or takes their capacity, is not the frame's: neither it nor they
+// are dropped for the other (flow_context.h). The same context is that of what a stream reports without a packet of its
+// own and its direction: at the end of its flow, or when the other side acknowledges a gap.
 //
 // A rule whose parts come in several pieces is tried with each of them, as long as its best pattern is in the window
 // (flow/carried.h). Once it holds, it is tried only when that pattern comes again. What is open is forgotten at
@@ -45,9 +45,9 @@
 // thrown away as it waits, a gap. With `drop_on_overload` a frame that would release more than there is time for is
 // dropped before its stream takes it, unless it is a RST, which nobody sends again.
 //
-// Bounded: `budget` candidates for a frame (all its inspections together), as many for each other flow that it makes
-// report something, and so much time for a batch (begin()). Each frame has a share of that time that those before it
-// cannot take (confirm_time.h); other flows have an eighth, shared likewise. Searching HTTP is part of it, but for 8
+// Bounded: `budget` prefilter matches for a frame (all its inspections together), as many for each other flow that it
+// makes report something, and so much time for a batch (begin()). Each frame has a share of that time that those before
+// it cannot take (confirm_time.h); other flows have an eighth, shared likewise. Searching HTTP is part of it, but for 8
 // KiB and as much as the frame brings of its stream, so that ordinary bodies are not concerned.
 //
 // What is left over is counted, and the policy is `drop_on_overload`, also of fragments that cannot be put together:
@@ -101,10 +101,10 @@ class Inspection final {
   std::shared_ptr<InspectionSearch> exchange(std::shared_ptr<InspectionSearch> search);
   const InspectionRules& rules() const { return env_.rules(); }
 
-  // From now on candidates are confirmed for so many ticks of the time-stamp counter: what a batch of so many frames
-  // brings. Each has what is left, or its share where next() says how many frames are still to come, itself counted. An
-  // eighth is set aside for other flows than the frames'. `releases`: one frame, and one other flow, may release all
-  // that waits, though there is no time for it.
+  // From now on prefilter matches are confirmed for so many ticks of the time-stamp counter: what a batch of so many
+  // frames brings. Each has what is left, or its share where next() says how many frames are still to come, itself
+  // counted. An eighth is set aside for other flows than the frames'. `releases`: one frame, and one other flow, may
+  // release all that waits, though there is no time for it.
   void begin(std::uint64_t ticks, std::uint32_t frames = 1, bool releases = true) {
     env_.limits.begin(ticks, frames, releases);
   }

@@ -44,7 +44,7 @@ void released(benchmark::State& state, bool in_time, bool drops) {
   if (!rules) return state.SkipWithError(rules.error().message.c_str());
   InspectionSettings settings;
   settings.drop_on_overload = drops;
-  settings.conversations.streams.drop_conflicts = settings.conversations.streams.drop_without_room = drops;
+  settings.conversations.streams.drop_conflicts = settings.conversations.streams.drop_without_capacity = drops;
   Nobody nobody;
   Inspection inspection(std::make_unique<InspectionSearch>(*rules), settings, nobody);
   inspection.touch_memory();

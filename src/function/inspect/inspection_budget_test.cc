@@ -213,7 +213,7 @@ TEST_F(InspectionTest, NothingIsConfirmedOnceTheTimeIsOver) {
 }
 
 // Else an inspector that is short of time would leave, or drop, what the rule's header excludes.
-TEST_F(InspectionTest, ARuleWithoutAPatternHasNoCandidatesButWhatItsHeaderAdmits) {
+TEST_F(InspectionTest, ARuleWithoutAPatternHasNoPrefilterMatchesButWhatItsHeaderAdmits) {
   InspectionSettings settings;
   settings.drop_on_overload = true;
   use("pass ip 192.0.2.10 any -> any any (sid:1;)\n"

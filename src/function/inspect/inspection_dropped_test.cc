@@ -103,7 +103,7 @@ TEST_F(InspectionDropped, HoldNothingWhateverComesAndAllOfItIsDropped) {
 }
 
 // The line's alert waits for the headers: it is reported before the request is given back.
-TEST_F(InspectionDropped, AreToldWithTheirRequest) {
+TEST_F(InspectionDropped, AreReportedWithTheirRequest) {
   class Paths final : public AlertSink {
    public:
     void alert(const Alert& alert) override { all.emplace_back(alert.transaction->uri_raw()); }
@@ -117,7 +117,7 @@ TEST_F(InspectionDropped, AreToldWithTheirRequest) {
   inspection_.reset();
 }
 
-TEST(RefusedStreamsNotes, TellHowManyPacketsAtTimes) {
+TEST(RefusedStreamsNotes, ReportHowManyPacketsAtTimes) {
   RefusedStreamsNotes notes;
   constexpr std::uint64_t later = RefusedStreamsNotes::interval;
   EXPECT_EQ(notes.line(0, 0), "");

@@ -41,7 +41,7 @@ struct InspectionEnvironment {
     judgement.undecided |= decisive;
     judgement.drop |= decisive && drops_left;
   }
-  // Likewise, of candidates or a search.
+  // Likewise, of prefilter matches or a search.
   void leave(PacketContext& context) {
     ++counters.left;
     overload(context);

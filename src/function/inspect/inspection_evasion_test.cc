@@ -74,8 +74,8 @@ TEST_F(InspectionScopeTest, WhatADecoyHidesIsDroppedWithItsReason) {
   }
 }
 
-TEST_F(InspectionScopeTest, WhatAStreamHasNoRoomForIsDroppedAndComesAgain) {
-  streams_.drop_without_room = true;
+TEST_F(InspectionScopeTest, WhatAStreamHasNoCapacityForIsDroppedAndComesAgain) {
+  streams_.drop_without_capacity = true;
   streams_.held_segments = 1;
   use("drop tcp any any -> any any (content:\"evil\"; sid:1;)\n");
   handshake();
@@ -86,8 +86,8 @@ TEST_F(InspectionScopeTest, WhatAStreamHasNoRoomForIsDroppedAndComesAgain) {
     return judgement;
   };
   EXPECT_FALSE(at(4, "?").drop);
-  EXPECT_EQ(at(2, "il").stream, flow::Taken::no_room);
-  EXPECT_THAT(drops(), ElementsAre(Dropped(DropReason::no_room, flow::Direction::to_server)));
+  EXPECT_EQ(at(2, "il").stream, flow::Taken::no_capacity);
+  EXPECT_THAT(drops(), ElementsAre(Dropped(DropReason::no_capacity, flow::Direction::to_server)));
   EXPECT_FALSE(at(0, "ev").drop);
   EXPECT_TRUE(at(2, "il").drop) << "in the stream now, and whole";
   EXPECT_THAT(alerts(), ElementsAre(1));
@@ -95,7 +95,7 @@ TEST_F(InspectionScopeTest, WhatAStreamHasNoRoomForIsDroppedAndComesAgain) {
 }
 
 TEST_F(InspectionScopeTest, WhatARulePassesIsLetByInConflictToo) {
-  streams_.drop_conflicts = streams_.drop_without_room = true;
+  streams_.drop_conflicts = streams_.drop_without_capacity = true;
   use("pass tcp any any -> any any (content:\"friend\"; sid:1;)\n");
   handshake();
   EXPECT_FALSE(feed(built(true, ack, "friend")).drop);
@@ -126,7 +126,7 @@ TEST_F(InspectionScopeTest, WhatIsAcknowledgedAndSentAgainAlertsOnce) {
 TEST_F(InspectionScopeTest, ASynBesidesTheOneThatCountsHidesNothing) {
   for (const std::uint32_t other : {900U, 6000U, 0x40000000U, 0xc0000000U}) {
     for (const bool of_client : {true, false}) {
-      streams_.drop_conflicts = streams_.drop_without_room = true;
+      streams_.drop_conflicts = streams_.drop_without_capacity = true;
       use("drop http any any -> any any (flow:to_server; http.uri; content:\"/evil\"; sid:1;)\n"
           "drop http any any -> any any (flow:to_client; file_data; content:\"attack\"; sid:2;)\n");
       if (!of_client) segment(true, syn);
@@ -149,7 +149,7 @@ TEST_F(InspectionScopeTest, ASynBesidesTheOneThatCountsHidesNothing) {
 
 // A FIN ahead of what is missing, that the server never gets: its own ends what it sends, and the client goes on.
 TEST_F(InspectionScopeTest, ADecoyOfAFinLeavesTheConversationEstablished) {
-  streams_.drop_conflicts = streams_.drop_without_room = true;
+  streams_.drop_conflicts = streams_.drop_without_capacity = true;
   use("drop tcp any any -> any any (flow:established,to_server; content:\"evilattack\"; sid:1;)\n");
   handshake();
   sequence_[0] += 100;

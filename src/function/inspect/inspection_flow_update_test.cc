@@ -189,7 +189,7 @@ TEST_F(FlowUpdateOnly, WithKeysAreJudgedAsACoreThatSearchesJudgesThem) {
 }
 
 // Where ports, sizes or the flow rule all of them out there is none.
-TEST_F(FlowUpdateOnly, WithKeysHaveTheCandidatesThatTheirFlowLeaves) {
+TEST_F(FlowUpdateOnly, WithKeysHaveThePrefilterMatchesThatTheirFlowLeaves) {
   rules_ = test::rules_of(keyed_rules_text);
   ASSERT_NE(rules_, nullptr);
   struct Case {

@@ -24,7 +24,7 @@ class InspectionHttpLimit : public testing::Test, public AlertSink {
     ASSERT_NE(rules, nullptr);
     InspectionSettings settings;
     settings.drop_on_http_limit = drops;
-    settings.conversations.streams.drop_without_room = settings.conversations.streams.drop_conflicts = true;
+    settings.conversations.streams.drop_without_capacity = settings.conversations.streams.drop_conflicts = true;
     inspection_ = std::make_unique<Inspection>(std::make_unique<InspectionSearch>(std::move(rules)),
                                                test::small_settings(settings), *this);
     sids_.clear();
@@ -58,7 +58,7 @@ class InspectionHttpLimit : public testing::Test, public AlertSink {
   bool by_device_ = false;
   std::uint32_t sequence_[2] = {1000, 5000};
   std::uint64_t now_ = 0;
-  std::unique_ptr<Inspection> inspection_;  // last: it may tell at its end
+  std::unique_ptr<Inspection> inspection_;  // last: it may report at its end
 };
 
 const std::string evil = "User-Agent: EVILUA\r\n\r\n";
@@ -114,7 +114,7 @@ TEST_F(InspectionHttpLimit, WhereNoRuleDropsItGoesOn) {
 }
 
 // What still was inspected is reported, and the rule is why.
-TEST_F(InspectionHttpLimit, ARuleThatHoldsBeforeItIsTold) {
+TEST_F(InspectionHttpLimit, ARuleThatHoldsBeforeItIsReported) {
   use(true);
   std::string text = many_fields();
   text.insert(text.find("h0:"), "User-Agent: EVILUA\r\n");
@@ -145,7 +145,7 @@ TEST_F(InspectionHttpLimit, HttpGoesOnBehindAPrefaceThatTheServerRefuses) {
   }
 }
 
-TEST(HttpLimitNotes, TellWhichSettingsAndHowManyConversationsAtTimes) {
+TEST(HttpLimitNotes, ReportWhichSettingsAndHowManyConversationsAtTimes) {
   HttpLimitNotes notes;
   constexpr std::uint64_t later = HttpLimitNotes::interval;
   EXPECT_EQ(notes.line({}, 0, true), "");

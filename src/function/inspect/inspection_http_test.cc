@@ -362,7 +362,7 @@ TEST_F(InspectionHttpTest, AnAlertOfARequestLineKnowsTheHeadersThatComeWithIt) {
   EXPECT_EQ(blocked_, 1U);
 }
 
-TEST_F(InspectionHttpTest, ARequestThatIsDroppedIsToldWithItsHeaders) {
+TEST_F(InspectionHttpTest, ARequestThatIsDroppedIsReportedWithItsHeaders) {
   use("drop http any any -> any any (content:\"/2\"; http_uri; sid:2;)\n");
   EXPECT_TRUE(segment(true, ack, "GET /2 HTTP/1.1\r\nHost: two\r\n\r\n").drop);
   EXPECT_THAT(alerts(), ElementsAre(2));
@@ -434,7 +434,7 @@ TEST_F(InspectionHttpTest, ABodyOfManyPatternsIsInspectedAsItGrows) {
 }
 
 // Of a body that is searched anew, slice by slice, each of which has the pattern in each of its buffers.
-TEST_F(InspectionHttpTest, WhatBodiesHoldAgainAndAgainTakesNoMoreRoom) {
+TEST_F(InspectionHttpTest, WhatBodiesHoldAgainAndAgainTakesNoMoreCapacity) {
   const std::string rules =
       "alert http any any -> any any (file_data; content:\"evil\"; content:\"zq\"; sid:1;)\n"
       "alert http any any -> any any (http.response_body; content:\"evil\"; content:\"zq\"; sid:2;)\n";
@@ -446,12 +446,12 @@ TEST_F(InspectionHttpTest, WhatBodiesHoldAgainAndAgainTakesNoMoreRoom) {
   for (int i = 0; i < 60; ++i) response(text);
   auto search = std::make_unique<InspectionSearch>(test::rules_of(rules));
   const InspectionSearch& now = *search;
-  const std::size_t room = now.candidates.capacity();
+  const std::size_t capacity = now.prefilter_matches.capacity();
   inspection_->exchange(std::move(search));
   const std::uint64_t before = inspection_->counters().searched;
   response("evil");
   EXPECT_GT(inspection_->counters().searched, before + 2 * 80'000U);
-  EXPECT_EQ(now.candidates.capacity(), room);
+  EXPECT_EQ(now.prefilter_matches.capacity(), capacity);
   EXPECT_GT(inspection_->counters().confirmed, 0U);
 }
 

@@ -102,7 +102,7 @@ TEST_F(InspectionHttpTest, ABombInBrIsPaidForByItsBatch) {
   EXPECT_LE(inspection_->spent(), 300 * kilobyte);
 }
 
-// Traffic without candidates is not concerned by the time that confirming may take.
+// Traffic without prefilter matches is not concerned by the time that confirming may take.
 TEST_F(InspectionHttpTest, WithoutTimeBodiesAreSearchedAndGoOn) {
   use("alert http any any -> any any (file_data; content:\"first\"; content:\"two\"; sid:2;)\n");
   request();

@@ -1,5 +1,5 @@
-// What a frame makes other flows report, by ending them or taking their room, and the frame itself: neither pays for
-// the other.
+// What a frame makes other flows report, by ending them or taking their capacity, and the frame itself: neither pays
+// for the other.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -16,7 +16,7 @@ using testing::IsEmpty;
 
 constexpr std::uint8_t syn = packet::tcp_syn, ack = packet::tcp_ack, fin = packet::tcp_fin;
 
-// Each is a candidate in "aaaa bbbb cccc dddd", and holds for nothing.
+// Each is a prefilter match in "aaaa bbbb cccc dddd", and holds for nothing.
 const std::string dear_rules =
     "drop tcp any any -> any any (content:\"aaaa\"; content:\"qqq\"; sid:1;)\n"
     "drop tcp any any -> any any (content:\"bbbb\"; content:\"qqq\"; sid:2;)\n"
@@ -85,7 +85,7 @@ class InspectionOtherFlowTest : public testing::Test, public AlertSink {
   std::unique_ptr<Inspection> inspection_;  // last: it alerts at its end
 };
 
-TEST_F(InspectionOtherFlowTest, HttpThatMakesRoomIsNotDroppedForTheFrameThatTakesIt) {
+TEST_F(InspectionOtherFlowTest, HttpThatGivesWayIsNotDroppedForTheFrameThatTakesIt) {
   InspectionSettings one = settings(2);
   one.conversations.http_connections = 1;
   for (const bool is_dear : {false, true}) {
@@ -98,8 +98,8 @@ TEST_F(InspectionOtherFlowTest, HttpThatMakesRoomIsNotDroppedForTheFrameThatTake
   }
 }
 
-// A frame that a rule drops, before its stream takes the other's room.
-TEST_F(InspectionOtherFlowTest, AlertsOfHttpThatMakesRoomAreNotBlockedWithTheFrame) {
+// A frame that a rule drops, before its stream takes the other's capacity.
+TEST_F(InspectionOtherFlowTest, AlertsOfHttpThatGivesWayAreNotBlockedWithTheFrame) {
   InspectionSettings one = settings(1000);
   one.conversations.http_connections = 1;
   use(body_rule + "drop tcp any any -> any any (content:\"aaaa\"; sid:1;)\n", one);
@@ -113,7 +113,7 @@ TEST_F(InspectionOtherFlowTest, AFrameDoesNotPayForAClosedFlowThatItEnds) {
   InspectionSettings one = settings(2);
   one.conversations.extras = 1;
   for (const bool limited : {false, true}) {
-    use(dear_rules + "alert tcp any any -> any any (content:\"one candidate\"; sid:5;)\n", one);
+    use(dear_rules + "alert tcp any any -> any any (content:\"one rule more\"; sid:5;)\n", one);
     handshake(4000);
     segment(4000, true, ack, 100, 0, dear);  // waits for what is before it
     segment(4000, true, ack | fin, 100 + static_cast<std::uint32_t>(dear.size()), 0);
@@ -121,7 +121,7 @@ TEST_F(InspectionOtherFlowTest, AFrameDoesNotPayForAClosedFlowThatItEnds) {
     const std::uint64_t left = inspection_->counters().left;
     handshake(5000);
     if (limited) inspection_->begin(1'000'000'000);
-    const Judgement judgement = segment(5000, true, ack, 0, 0, "one candidate");
+    const Judgement judgement = segment(5000, true, ack, 0, 0, "one rule more");
     EXPECT_FALSE(judgement.overload);
     EXPECT_FALSE(judgement.drop);
     EXPECT_EQ(inspection_->counters().left, left + 2) << "of the closed flow";

@@ -69,7 +69,7 @@ InspectionSearch::InspectionSearch(std::shared_ptr<const InspectionRules> of, co
     most = std::max(most, rules->detector().patterns(buffer).size());
   });
   found.resize(most + 1);
-  candidates.reserve(2 * most + 1);  // of a window's patterns and of keys
+  prefilter_matches.reserve(2 * most + 1);  // of a window's patterns and of keys
   listed.resize(rules->detector().number_count() / 8 + 1);
   matched.reserve(rules->detector().rules().rules.size());
   keys.reserve(std::size_t{match::max_hits} * 4);

@@ -26,8 +26,8 @@ namespace sluice::function {
 // What all lanes share: the compiled rules and a matcher for each buffer that is searched.
 class InspectionRules : public std::enable_shared_from_this<InspectionRules> {
  public:
-  // Told how many of how many patterns are compiled, none first and all at the end, and nothing within those of one
-  // buffer, which Hyperscan compiles in one call; false: stop, which is an Error.
+  // Called with how many of how many patterns are compiled, none first and all at the end, and nothing within those of
+  // one buffer, which Hyperscan compiles in one call; false: stop, which is an Error.
   using Progress = std::function<bool(std::size_t done, std::size_t total)>;
   // `before`: those in force until now, whose flowbits stay in flows. Seconds for 20,000 rules.
   static Expected<std::shared_ptr<InspectionRules>> make(match::RuleSet rules, const InspectionRules* before = nullptr,
@@ -63,9 +63,9 @@ struct InspectionSearch {
   match::RateFilter rates;
   match::AlertFilter alerts;
   std::array<std::unique_ptr<match::CpuMatcher::Scratch>, match::buffer_count> matching;
-  std::vector<std::uint32_t> found, candidates, matched, keys;
+  std::vector<std::uint32_t> found, prefilter_matches, matched, keys;
   std::string no_bits;  // as many as HTTP's patterns
-  std::string listed;   // likewise: a bit for each of these that is among the candidates
+  std::string listed;   // likewise: a bit for each of these that is among the prefilter matches
 };
 
 }  // namespace sluice::function

@@ -37,11 +37,13 @@ match::RuleSet set_of(const std::string& text) {
 
 class Sids : public AlertSink {
  public:
-  void alert(const Alert& alert) override { told_.push_back(alert.rules->detector().rules().rules[alert.rule].sid); }
-  std::vector<std::uint32_t> take() { return std::exchange(told_, {}); }
+  void alert(const Alert& alert) override {
+    reported_.push_back(alert.rules->detector().rules().rules[alert.rule].sid);
+  }
+  std::vector<std::uint32_t> take() { return std::exchange(reported_, {}); }
 
  private:
-  std::vector<std::uint32_t> told_;
+  std::vector<std::uint32_t> reported_;
 };
 
 TEST(InspectionRules, ManyAreMadeWithProgressAndFound) {
@@ -81,7 +83,7 @@ TEST(InspectionRules, ManyAreMadeWithProgressAndFound) {
   }
 }
 
-TEST(InspectionRules, MakingThemEndsWhereItIsToldToStop) {
+TEST(InspectionRules, MakingThemEndsWhereItIsAskedToStop) {
   const match::RuleSet set = set_of(
       "alert udp any any -> any any (content:\"one\"; sid:1;)\nalert udp any any -> any any (content:\"two\"; sid:2;)\n"
       "alert http any any -> any any (http.uri; content:\"three\"; sid:3;)\n");

@@ -71,7 +71,8 @@ TEST_F(InspectionScopeTest, ARuleOfEndsIsAboutTheFlowAndOneOfMoreAboutThePacket)
   }
 }
 
-// At the segment the rules about packets, at the stream's piece the others: refused ones are not counted as candidates.
+// At the segment the rules about packets, at the stream's piece the others: refused ones are not counted as prefilter
+// matches.
 TEST_F(InspectionScopeTest, ASegmentsKeysLeadToRulesAboutPacketsAndItsStreamsToTheOthers) {
   use("alert tcp any any -> any any (content:\"evil\"; sid:1;)\n"
       "alert tcp any any -> any any (content:\"evil\"; dsize:4; sid:2;)\n"
@@ -97,7 +98,7 @@ TEST_F(InspectionScopeTest, APassOfUdpIsForTheFlowWhereItsRuleIsAboutEnds) {
   EXPECT_TRUE(answer());
 }
 
-TEST_F(InspectionScopeTest, EachDroppedFrameIsToldOnceWithItsReason) {
+TEST_F(InspectionScopeTest, EachDroppedFrameIsReportedOnceWithItsReason) {
   using enum DropReason;
   using enum flow::Direction;
   use("drop tcp any any -> any any (content:\"evil\"; sid:1;)\n"
@@ -139,7 +140,7 @@ TEST_F(InspectionScopeTest, ARuleOfEndsOnlyDropsTheFlowWhicheverWay) {
   EXPECT_FALSE(segment(false, syn | ack).drop);
 }
 
-TEST_F(InspectionScopeTest, RulesAboutAddressesAreToldOnceForEachDirectionOfAFlow) {
+TEST_F(InspectionScopeTest, RulesAboutAddressesAreReportedOnceForEachDirectionOfAFlow) {
   const std::string both = "alert ip any any -> any any (sid:1;)\n", to = "alert udp any any -> 10.0.0.2 53 (sid:2;)\n";
   use(both + to + "alert udp any any -> any any (content:\"x\"; sid:3;)\n");
   udp("a");
@@ -162,7 +163,7 @@ TEST_F(InspectionScopeTest, RulesAboutAddressesAreToldOnceForEachDirectionOfAFlo
   EXPECT_THAT(alerts(), IsEmpty());
 }
 
-TEST_F(InspectionScopeTest, RulesThatAskForMoreThanAddressesAreToldForEachPacket) {
+TEST_F(InspectionScopeTest, RulesThatAskForMoreThanAddressesAreReportedForEachPacket) {
   for (const char* rule :
        {"alert udp any any -> any any (ttl:64; sid:1;)", "alert udp any any -> any any (flow:to_server; sid:1;)",
         "alert udp !10.0.0.9 any -> any any (threshold: type threshold, track by_src, count 1, seconds 60; "
@@ -295,7 +296,7 @@ TEST_F(InspectionScopeTest, WhatTheEndOfAFlowShowsIsAboutItsOwnEnds) {
 }
 
 // The table has one place, so that the next conversation gets it, and its transactions have the same numbers.
-TEST_F(InspectionScopeTest, TheNextConversationInAFlowsPlaceIsToldOfAsWell) {
+TEST_F(InspectionScopeTest, TheNextConversationInAFlowsPlaceIsReportedAsWell) {
   use("drop http any any -> any any (content:\"/evil\"; http_uri; sid:1;)\n", 1);
   for (int conversation = 0; conversation < 3; ++conversation) {
     sequence_[0] += 100'000;

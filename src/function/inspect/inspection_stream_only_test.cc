@@ -93,7 +93,7 @@ TEST_F(StreamOnlyTest, WhatIsBesideTheStreamIsForOtherRules) {
     for (const bool inline_too : {false, true}) {
       streams_.depth = 8;
       streams_.ahead = 1000;
-      streams_.drop_conflicts = streams_.drop_without_room = inline_too;
+      streams_.drop_conflicts = streams_.drop_without_capacity = inline_too;
       use("alert tcp-stream any any -> any any (content:\"EVIL\"; sid:1;)\n"
           "alert tcp any any -> any any (flow:only_stream; content:\"EVIL\"; sid:2;)\n"
           "alert tcp any any -> any any (content:\"EVIL\"; sid:3;)\n"

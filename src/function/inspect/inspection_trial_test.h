@@ -29,7 +29,7 @@ inline std::shared_ptr<InspectionRules> rules_of(const std::string& text, const 
   return std::move(*rules);
 }
 
-// With room for a thousand flows and a few of all else.
+// With capacity for a thousand flows and a few of all else.
 inline InspectionSettings small_settings(InspectionSettings settings = {}) {
   flow::ConversationSettings& tables = settings.conversations;
   tables.flows.capacity = 1024;

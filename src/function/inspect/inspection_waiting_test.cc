@@ -151,7 +151,7 @@ TEST_P(InspectionWaitingTest, AsMuchAsAFrameBringsIsSearchedWhateverTimeThereIs)
   inspection_->begin(0);
   const Judgement judgement = at(0, std::string(1000, '.'));
   EXPECT_EQ(inspection_->spent(), 0U);
-  EXPECT_TRUE(judgement.overload) << "its candidate was left";
+  EXPECT_TRUE(judgement.overload) << "its prefilter match was left";
   EXPECT_EQ(counters().left, 1U);
   EXPECT_EQ(counters().searched >= 1000, !GetParam());
 }
@@ -269,11 +269,11 @@ TEST_P(InspectionWaitingTest, AFlowThatPassesIsNeverDroppedForWhatItReleases) {
   EXPECT_EQ(counters().releases_left, 0U);
 }
 
-// A closed flow that makes room for the frame's, and one that expires.
+// A closed flow that gives way to the frame's, and one that expires.
 TEST_P(InspectionWaitingTest, WhatOtherFlowsReleaseHasTheTimeThatIsSetAside) {
   for (const bool limited : {false, true}) {
     for (const bool expires : {false, true}) {
-      SCOPED_TRACE(std::string(limited ? "without time" : "with time") + (expires ? ", expires" : ", makes room"));
+      SCOPED_TRACE(std::string(limited ? "without time" : "with time") + (expires ? ", expires" : ", gives way"));
       use(evil_rule, true, 1);
       handshake();
       let_wait('.', "evil");

@@ -1,4 +1,4 @@
-// What an Inspection says of frames: what becomes of each (Judgement), and to whom it tells the rules that hold and
+// What an Inspection says of frames: what becomes of each (Judgement), and to whom it reports the rules that hold and
 // what is dropped (AlertSink).
 #pragma once
 
@@ -41,7 +41,7 @@ enum class DropReason : std::uint8_t {
   flow_drop,
   budget,
   conflict,
-  no_room,
+  no_capacity,
   fragment,
   outside,
   silent,
@@ -77,15 +77,15 @@ class AlertSink {
 struct Judgement {
   bool drop = false;
   bool reject = false;                    // one of the rules that hold is of reject
-  bool overload = false;                  // the budget left candidates
+  bool overload = false;                  // the budget left prefilter matches
   bool undecided = false;                 // some that could have decided what becomes of it (match/detect/detector.h)
   flow::Taken stream = flow::Taken::all;  // but for all and part: its stream refuses it
   bool fragment = false;                  // fragments cannot be put together
   bool http_limit = false;                // HTTP goes beyond a limit, and is inspected no further
   bool by_rule = false;                   // a rule of drop or reject holds
   DropReason why = DropReason::rules;     // of `drop`: a rule before all else
-  // With `reject`: whom these rules want to be told, of the packet's ends.
-  bool tell_source = false, tell_destination = false;
+  // With `reject`: whom these rules want to be notified, of the packet's ends.
+  bool notify_source = false, notify_destination = false;
 };
 
 }  // namespace sluice::function

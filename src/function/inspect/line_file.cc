@@ -136,7 +136,7 @@ void LineFile::failed(std::string_view what) {
   if (!std::exchange(failing_, true)) {
     spdlog::error(
         "{}: {}. It is tried again every second; meanwhile lines wait, up to {} MiB of them, then they are lost "
-        "(lost_lines): make room, or give the path back",
+        "(lost_lines): free some space, or give the path back",
         name_, what, most_waiting >> 20);
   }
 }

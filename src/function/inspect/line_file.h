@@ -3,7 +3,7 @@
 //
 // Lines are kept in memory until flush() writes them. What cannot be written is kept, tried again every second, and
 // when `most_waiting` bytes wait, further lines are lost, and counted. A line is never torn: what a full disk cut off
-// follows when there is room again. The first failure is logged, then nothing until it works again.
+// follows when there is space again. The first failure is logged, then nothing until it works again.
 //
 // Thread-safety: none, but for reopen_soon(), trouble() and counters(). Nothing here is for a lane: writing may wait.
 #pragma once

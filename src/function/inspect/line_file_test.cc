@@ -151,7 +151,7 @@ TEST_F(LineFileTest, AFullDiskIsSaidOnceAndWhatItTakesNoMoreIsCounted) {
 }
 
 // A limit of the file's size stands for the disk's: it takes part of a line.
-TEST_F(LineFileTest, ALineThatAFullDiskCutGoesOnWhenThereIsRoom) {
+TEST_F(LineFileTest, ALineThatAFullDiskCutGoesOnWhenThereIsSpace) {
   const auto before = std::signal(SIGXFSZ, SIG_IGN);
   rlimit limit{};
   ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &limit), 0);

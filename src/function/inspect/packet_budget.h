@@ -2,7 +2,7 @@
 //
 //   limits.begin(ticks, frames, true);        // of a batch
 //   limits.next(frames_to_come);              // before each frame
-//   PacketBudget budget(limits.time, most_candidates);
+//   PacketBudget budget(limits.time, most_prefilter_matches);
 //
 // Times are ticks of the time-stamp counter. Thread-safety: none, of one lane.
 #pragma once
@@ -69,11 +69,11 @@ struct PacketBudget {
   static constexpr std::size_t least_allowance = 8192;
 
   // `batch_time`: of which the packet has its share.
-  PacketBudget(ConfirmTime& batch_time, std::uint32_t most_candidates)
-      : time(batch_time), candidates(most_candidates) {}
+  PacketBudget(ConfirmTime& batch_time, std::uint32_t most_prefilter_matches)
+      : time(batch_time), prefilter_matches(most_prefilter_matches) {}
 
   ConfirmTime& time;
-  std::uint32_t candidates;                 // that may still be confirmed
+  std::uint32_t prefilter_matches;          // that may still be confirmed
   std::size_t allowance = least_allowance;  // bytes of HTTP that are searched without being counted as time
   std::size_t waited = 0;                   // likewise, of what waited in a stream
   std::uint64_t decoding = 0;               // ticks of the time that decoding has taken

@@ -66,15 +66,15 @@ TEST(PrefilterMatches, AreOfUseByTheRulesInForceAlone) {
   EXPECT_TRUE(taken.too_many());
 }
 
-TEST(PacketBudget, BeginsWithItsCandidatesAndTheBatchsTime) {
+TEST(PacketBudget, BeginsWithItsPrefilterMatchesAndTheBatchsTime) {
   ConfirmTime time;
   time.begin(100);
   PacketBudget first(time, 12);
   first.time.spend(40);
-  first.candidates = 0;
+  first.prefilter_matches = 0;
   first.allowance = first.waited = first.decoding = 1;
   const PacketBudget second(time, 12);
-  EXPECT_EQ(second.candidates, 12U);
+  EXPECT_EQ(second.prefilter_matches, 12U);
   EXPECT_EQ(second.allowance, PacketBudget::least_allowance);
   EXPECT_EQ(second.waited, 0U);
   EXPECT_EQ(second.decoding, 0U);

@@ -2,7 +2,7 @@
 // reference; who inspects something else makes another one (flow_context.h).
 //
 //   Verdict verdict;
-//   PacketBudget budget(limits.time, most_candidates);
+//   PacketBudget budget(limits.time, most_prefilter_matches);
 //   PacketContext context(frame, microseconds, matches, verdict, budget);
 //   ... inspect ...
 //   if (verdict.judgement.drop) ... verdict.reason() ...
@@ -93,8 +93,8 @@ inline DropReason Verdict::reason() const {
   switch (judgement.stream) {
     case flow::Taken::conflict:
       return DropReason::conflict;
-    case flow::Taken::no_room:
-      return DropReason::no_room;
+    case flow::Taken::no_capacity:
+      return DropReason::no_capacity;
     case flow::Taken::outside:
       return DropReason::outside;
     case flow::Taken::silent:

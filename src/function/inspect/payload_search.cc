@@ -76,7 +76,7 @@ PatternsFound PayloadSearch::by_matches(PacketContext& context, std::span<const 
     match::scan_keys(rules.gram_table().view(), seam, before - unknown,
                      rules.detector().classes().class_of(context.packet()), all);
   }
-  std::vector<std::uint32_t>& patterns = env_.search->candidates;
+  std::vector<std::uint32_t>& patterns = env_.search->prefilter_matches;
   patterns.clear();
   for (const std::uint32_t key : all) {
     const auto of = rules.keys().patterns_of(key);

@@ -16,7 +16,7 @@ Expected<std::unique_ptr<engine::Element>> make_inspect(Settings& settings, cons
   flow::ConversationSettings& tables = options.inspection.conversations;
   tables.http_transactions = 2 * tables.http_connections;
   tables.http.response_layers = tables.http.request_layers;
-  tables.streams.drop_without_room = options.inspection.drop_on_overload;
+  tables.streams.drop_without_capacity = options.inspection.drop_on_overload;
   options.log.fields.payload_printable = options.log.fields.payload;
   for (std::size_t port = 0; port < ports.size(); ++port) {
     options.log.ports.push_back(ports[port].name);

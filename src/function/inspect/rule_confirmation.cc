@@ -9,10 +9,10 @@ namespace {
 
 using flow::Direction;
 
-void reject(Judgement& judgement, match::Told told) {
+void reject(Judgement& judgement, match::Notified notified) {
   judgement.reject = true;
-  judgement.tell_source |= told != match::Told::destination;
-  judgement.tell_destination |= told != match::Told::source;
+  judgement.notify_source |= notified != match::Notified::destination;
+  judgement.notify_destination |= notified != match::Notified::source;
 }
 
 // The one that is inspected. A piece of the stream, which the parser does not have yet, is of the one that it goes on
@@ -37,7 +37,7 @@ bool RuleConfirmation::confirm(PacketContext& context, const RuleSubject& subjec
   match::FlowBits* const bits = subject.extra != nullptr  ? &env_.conversations.bits_of(*subject.extra)
                                 : subject.flow != nullptr ? &new_bits
                                                           : nullptr;
-  const std::uint32_t most = budget.time.allows(search.detector.candidates()) ? budget.candidates : 0;
+  const std::uint32_t most = budget.time.allows(search.detector.prefilter_matches()) ? budget.prefilter_matches : 0;
   const auto outcome = env_.detector().confirm(context.packet(), subject.facts, bits, buffers,
                                                {most, budget.time.left()}, search.detector, search.matched);
   RuleSubject acted_on = subject;
@@ -45,7 +45,7 @@ bool RuleConfirmation::confirm(PacketContext& context, const RuleSubject& subjec
     acted_on.extra = env_.conversations.extra_of(*subject.flow);
     if (acted_on.extra != nullptr) acted_on.extra->bits = new_bits;
   }
-  budget.candidates -= std::min(budget.candidates, outcome.confirmed);
+  budget.prefilter_matches -= std::min(budget.prefilter_matches, outcome.confirmed);
   budget.time.spend(outcome.ticks);
   env_.counters.confirmed += outcome.confirmed;
   if (outcome.left != 0) {
@@ -78,7 +78,7 @@ void RuleConfirmation::act(PacketContext& context, const RuleSubject& subject) {
       break;
     }
     if (rule.noalert || rate == match::RateVerdict::action_only) continue;
-    if (!search.alerts.tells(r, context.packet(), flow_number, context.microseconds)) continue;
+    if (!search.alerts.reports(r, context.packet(), flow_number, context.microseconds)) continue;
     ++env_.counters.alerts;
     env_.reporter.report({&env_.rules(), r, context.microseconds, context.frame, &context.packet(), context.direction,
                           subject.flow, subject.payload, context.verdict.judgement.drop, of_stream,
@@ -91,7 +91,7 @@ void RuleConfirmation::block(PacketContext& context, std::uint32_t r, const matc
   Verdict& verdict = context.verdict;
   if (!verdict.judgement.by_rule) verdict.blocking_rule = r;
   verdict.judgement.drop = verdict.judgement.by_rule = true;
-  if (rule.action == match::Action::reject) reject(verdict.judgement, rule.told);
+  if (rule.action == match::Action::reject) reject(verdict.judgement, rule.notified);
 }
 
 RuleConfirmation::Held RuleConfirmation::held_of(const PacketContext& context, std::uint32_t rule,

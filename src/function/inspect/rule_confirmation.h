@@ -1,5 +1,5 @@
-// Which candidates hold, and what they do: the second half of detection (match/detect/detector.h), with the flow's bits
-// and the packet's budget. Rules that hold drop, reject or pass the packet or its flow, and are reported.
+// Which prefilter matches hold, and what they do: the second half of detection (match/detect/detector.h), with the
+// flow's bits and the packet's budget. Rules that hold drop, reject or pass the packet or its flow, and are reported.
 //
 //   if (!confirmation.collect(context, scope, found, payload.size())) return;
 //   const bool all = confirmation.confirm(context, subject, buffers);  // the rules that hold:
@@ -17,7 +17,7 @@
 
 namespace sluice::function {
 
-// What candidates are confirmed for.
+// What prefilter matches are confirmed for.
 struct RuleSubject {
   match::FlowFacts facts;
   flow::Flow* flow = nullptr;                            // null: none
@@ -35,10 +35,10 @@ class RuleConfirmation {
   bool collect(PacketContext& context, match::Detector::Scope scope, const PatternsFound& found, std::size_t inspected,
                bool are_addresses_tried = false) {
     match::Detector::Found what({env_.search->found.data(), found.count}, found.by_keys, inspected, scope);
-    what.addresses_told = are_addresses_tried;
+    what.addresses_tried = are_addresses_tried;
     return env_.detector().collect(match::Point::packet, context.packet(), what, env_.search->detector);
   }
-  // What was collected. False: candidates are left.
+  // What was collected. False: prefilter matches are left.
   bool confirm(PacketContext& context, const RuleSubject& subject, const match::Buffers& buffers);
   // What of InspectionSearch::matched the packet and its flow meet with, and alerts.
   void act(PacketContext& context, const RuleSubject& subject);

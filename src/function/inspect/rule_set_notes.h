@@ -1,4 +1,5 @@
-// What the user is told of a rule set: of what is not in force, or not as it is written, and why there is no rule.
+// What is reported to the user of a rule set: of what is not in force, or not as it is written, and why there is no
+// rule.
 //
 // Thread-safety: any thread. Cost: a pass or two over the rules; for a start and a reload.
 #pragma once

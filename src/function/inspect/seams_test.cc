@@ -101,7 +101,7 @@ class Seams : public testing::Test, public AlertSink {
   }
   void alert(const Alert& alert) override {
     const std::uint32_t sid = rules_->detector().rules().rules[alert.rule].sid;
-    told_.insert(sid);
+    reported_.insert(sid);
     each_.insert({now_ - began_, sid});
   }
 
@@ -127,8 +127,8 @@ class Seams : public testing::Test, public AlertSink {
     builder.tcp_flags(flags).tcp_sequence(sequence, acknowledged);
     return builder;
   }
-  // The rules that hold, told of a connection in which `text` comes in these pieces.
-  Sids told_of(const std::string& text, const std::vector<Piece>& pieces, Search search, unsigned seed) {
+  // The rules that hold, as reported of a connection in which `text` comes in these pieces.
+  Sids reported_in(const std::string& text, const std::vector<Piece>& pieces, Search search, unsigned seed) {
     InspectionSettings settings;
     settings.conversations.flows.capacity = 16;
     settings.conversations.extras = 4;
@@ -153,12 +153,12 @@ class Seams : public testing::Test, public AlertSink {
     EXPECT_EQ(inspection.counters().left, 0U);
     EXPECT_EQ(inspection.conversations().stream_counters().gaps, 0U);
     search_ = inspection.exchange(std::make_unique<InspectionSearch>(rules_));
-    return std::exchange(told_, {});
+    return std::exchange(reported_, {});
   }
 
   std::shared_ptr<InspectionRules> rules_;
   std::shared_ptr<InspectionSearch> search_;
-  Sids told_;
+  Sids reported_;
   std::multiset<std::pair<std::uint64_t, std::uint32_t>> each_;  // when, and the rule, of the last connection
   std::uint64_t now_ = 0, began_ = 0;
 };
@@ -191,14 +191,14 @@ TEST_F(Seams, a_cut_changes_no_rule_that_holds) {
       while (text.size() < size) {
         text += pick(random, 3) == 0 ? words[pick(random, words.size())] : std::string(pick(random, 30), 'x');
       }
-      const Sids whole = told_of(text, {{0, text.size()}}, Search::core, 0);
+      const Sids whole = reported_in(text, {{0, text.size()}}, Search::core, 0);
       held += whole.size();
       did_not += count - whole.size();
       for (const Search search : {Search::core, Search::device, Search::either}) {
         for (const bool in_order : {true, false}) {
           const auto seed = static_cast<unsigned>(random());
           Random cuts(seed);
-          ASSERT_EQ(told_of(text, cut(cuts, text.size(), in_order), search, seed), whole)
+          ASSERT_EQ(reported_in(text, cut(cuts, text.size(), in_order), search, seed), whole)
               << "set " << set << ", stream " << stream << ", search " << static_cast<int>(search) << ", in order "
               << in_order;
         }
@@ -246,11 +246,11 @@ TEST_F(Seams, a_rule_waits_for_its_pattern_whatever_refuses_the_piece_before) {
         if (middle != 0 && at + middle >= 4 + pattern.size()) continue;
         pieces.back().push = true;
         pieces.back().ttl = 32;
-        const Sids by_core = told_of(text, pieces, Search::core, 0);
+        const Sids by_core = reported_in(text, pieces, Search::core, 0);
         const auto each_by_core = each_;
         EXPECT_TRUE(by_core.contains(1)) << c.name << " " << at << " " << middle;
         for (unsigned seed = 0; seed < 4; ++seed) {
-          told_of(text, pieces, seed == 0 ? Search::device : Search::either, seed);
+          reported_in(text, pieces, seed == 0 ? Search::device : Search::either, seed);
           EXPECT_EQ(each_, each_by_core) << c.name << " " << at << " " << middle << " " << seed;
         }
       }
@@ -287,11 +287,11 @@ TEST_F(Seams, a_rule_that_has_held_waits_for_its_pattern_whatever_holds_meanwhil
           pieces.push_back({begins, part});
         }
         pieces.push_back({at, text.size() - at});
-        told_of(text, pieces, Search::core, 0);
+        reported_in(text, pieces, Search::core, 0);
         const auto by_core = each_;
         EXPECT_EQ(by_core.size(), 2 + count);
         for (unsigned seed = 0; seed < 4; ++seed) {
-          told_of(text, pieces, seed == 0 ? Search::device : Search::either, seed);
+          reported_in(text, pieces, seed == 0 ? Search::device : Search::either, seed);
           EXPECT_EQ(each_, by_core) << count << " others, cut at " << part << ", " << together << " " << seed;
         }
       }
@@ -299,7 +299,7 @@ TEST_F(Seams, a_rule_that_has_held_waits_for_its_pattern_whatever_holds_meanwhil
   }
 }
 
-// Where more rules begin than are kept, no rule is told again of what the window has had for long.
+// Where more rules begin than are kept, no rule is reported again of what the window has had for long.
 TEST_F(Seams, many_rules_that_begin_make_no_other_hold_twice) {
   const std::string pattern = "USER images PASS images SYST";
   std::string rules, before;
@@ -317,11 +317,11 @@ TEST_F(Seams, many_rules_that_begin_make_no_other_hold_twice) {
     const std::size_t at = before.size() + part;
     const std::vector<Piece> pieces = {
         {0, before.size()}, {before.size(), part}, {at, 1}, {at + 1, text.size() - at - 1}};
-    told_of(text, pieces, Search::core, 0);
+    reported_in(text, pieces, Search::core, 0);
     const auto by_core = each_;
     EXPECT_EQ(by_core.size(), 16U);
     for (unsigned seed = 0; seed < 4; ++seed) {
-      told_of(text, pieces, seed == 0 ? Search::device : Search::either, seed);
+      reported_in(text, pieces, seed == 0 ? Search::device : Search::either, seed);
       EXPECT_EQ(each_, by_core) << "cut at " << part << ", " << seed;
     }
   }
@@ -350,11 +350,11 @@ TEST_F(Seams, rules_of_one_content_hold_as_often_whoever_searches) {
       for (std::size_t at = 0; at < text.size(); at += pieces.back().size) {
         pieces.push_back({at, std::min(20 + pick(random, 500), text.size() - at)});
       }
-      told_of(text, pieces, Search::core, 0);
+      reported_in(text, pieces, Search::core, 0);
       const auto by_core = each_;
       held += by_core.size();
       for (const Search search : {Search::device, Search::either}) {
-        told_of(text, pieces, search, static_cast<unsigned>(random()));
+        reported_in(text, pieces, search, static_cast<unsigned>(random()));
         ASSERT_EQ(each_, by_core) << "set " << set << ", stream " << stream << ", search " << static_cast<int>(search);
       }
     }
@@ -387,11 +387,11 @@ TEST_P(SeamsOften, a_rule_holds_as_often_whoever_searches) {
         const auto ttl = static_cast<std::uint8_t>(pick(random, 2) == 0 ? 64 : 32);
         pieces.push_back({at, std::min(20 + pick(random, 300), text.size() - at), pick(random, 2) == 0, ttl});
       }
-      told_of(text, pieces, Search::core, 0);
+      reported_in(text, pieces, Search::core, 0);
       const auto by_core = each_;
       held += by_core.size();
       for (const Search search : {Search::device, Search::either}) {
-        told_of(text, pieces, search, static_cast<unsigned>(random()));
+        reported_in(text, pieces, search, static_cast<unsigned>(random()));
         ASSERT_EQ(each_, by_core) << "set " << set << ", stream " << stream << ", search " << static_cast<int>(search)
                                   << "\n"
                                   << rules;

@@ -140,7 +140,7 @@ PatternsFound StreamInspector::find_in(PacketContext& context, const flow::Strea
 
 // Besides what was found now, what earlier pieces have left open. Where that was too much to be kept, it is all that
 // the window holds, but for rules that have held since their pattern came. `all`: what is open now is known from the
-// candidates.
+// prefilter matches.
 bool StreamInspector::collect(PacketContext& context, flow::Carried& carried, const PatternsFound& found,
                               const flow::StreamData& data, bool& all) {
   const match::Detector& detector = env_.detector();
@@ -157,7 +157,7 @@ bool StreamInspector::collect(PacketContext& context, flow::Carried& carried, co
     search.keys.assign(what.patterns.begin(), what.patterns.end());
     const PatternsFound in_window = search_.in_slices(context, data.window, 0, false);
     all = in_window.all;
-    std::vector<std::uint32_t>& patterns = search.candidates;
+    std::vector<std::uint32_t>& patterns = search.prefilter_matches;
     patterns.assign(search.found.begin(), search.found.begin() + static_cast<std::ptrdiff_t>(in_window.count));
     patterns.insert(patterns.end(), search.keys.begin(), search.keys.end());
     std::sort(patterns.begin(), patterns.end());

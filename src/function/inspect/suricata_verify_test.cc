@@ -64,7 +64,7 @@ class Recorder final : public AlertSink {
     settings.eve = eve.string();
     settings.alerts_per_second = 0;
     settings.stats_seconds = 0;
-    settings.wait_for_room = true;
+    settings.wait_for_capacity = true;
     settings.forwards = forwards;
     auto log = AlertLog::open(settings, 1);
     EXPECT_TRUE(log) << log.error().message;

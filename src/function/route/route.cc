@@ -62,7 +62,7 @@ std::uint32_t add_key6(const RouteArea& a, const engine::Batch& batch, std::uint
   return next_key + 1;
 }
 
-// A frame for the kernel that need not be its own traffic, so that a flood of such must leave room for ARP and routing
+// A frame for the kernel that need not be its own traffic, so that a flood of such must leave space for ARP and routing
 // protocols: unicast with a VLAN tag, IPv4 options, or hop-by-hop options.
 bool is_transit(const std::uint8_t* frame) {
   if ((frame[0] & 1) != 0) {
@@ -326,7 +326,7 @@ void Router::give_all_to_host(engine::Batch& batch, engine::Span span) const {
   }
 }
 
-// `admitted` is told what each row is; of one that does not go on FrameKind::host.
+// `admitted` is given what each row is; of one that does not go on FrameKind::host.
 template <bool checks, typename Admitted>
 void Router::admit_each(engine::Batch& batch, engine::Span span, const SourceCheck* check,
                         const Admitted& admitted) const {

@@ -104,7 +104,7 @@ class Router : public engine::Element,
   void null_result(engine::Batch& batch) override;
 
   RouteTable& table() override { return *table_; }
-  std::uint32_t room(int family) const override { return family == 4 ? options_.max_ipv4 : options_.max_ipv6; }
+  std::uint32_t capacity(int family) const override { return family == 4 ? options_.max_ipv4 : options_.max_ipv6; }
   bool follows_kernel() const override { return options_.kernel; }
   std::chrono::seconds verify_interval() const override { return options_.verify; }
   // Whether all devices' tables hold every change that was made by now, or are about to: within a batch's time they do.

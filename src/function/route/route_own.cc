@@ -70,14 +70,14 @@ bool Router::is_own_with_options(const std::uint8_t* frame, FrameKind& kind) con
   return true;
 }
 
-// Makes frame `i` the ICMP error that tells its sender, or drops it: for `reason` where no error may be sent.
+// Makes frame `i` the ICMP error that notifies its sender, or drops it: for `reason` where no error may be sent.
 void Router::answer(engine::Batch& batch, std::uint32_t i, packet::IcmpErrorKind kind, std::uint32_t mtu, Reason reason,
                     engine::Emitter& out) {
   auto* const frame = reinterpret_cast<std::uint8_t*>(batch.frame[i]);
   const std::uint16_t port = batch.row[i].port;
   const std::uint32_t link_mtu = table_->mtu(port);
   if (!packet::may_answer_with_icmp_error(frame, batch.length[i]) ||
-      ethernet + link_mtu < packet::least_icmp_error_room) {
+      ethernet + link_mtu < packet::least_icmp_error_capacity) {
     return batch.drop(i, reason);
   }
   const auto sources = table_->sources().read(batch.lane);
@@ -88,10 +88,10 @@ void Router::answer(engine::Batch& batch, std::uint32_t i, packet::IcmpErrorKind
   if (!out.may_answer()) {
     return batch.drop(i, icmp_error_limit);
   }
-  const std::uint32_t room = engine::room_from(batch, i);
+  const std::uint32_t capacity = engine::capacity_from(batch, i);
   const std::uint64_t own_mac = table_->ingress().mac(port);
   const std::uint32_t length =
-      packet::make_icmp_error(frame, batch.length[i], std::min(room, ethernet + link_mtu),
+      packet::make_icmp_error(frame, batch.length[i], std::min(capacity, ethernet + link_mtu),
                               {kind, mtu, *source, reinterpret_cast<const std::uint8_t*>(&own_mac)});
   if (length == 0) {
     return batch.drop(i, reason);

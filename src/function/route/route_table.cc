@@ -255,7 +255,7 @@ void RouteTable::judge_inside(const packet::IpPrefix& prefix) {
   for (auto next = neighbours_.lower_bound({prefix.address, 0});
        next != neighbours_.end() && prefix.contains(next->first.address); ++next) {
     if (prefix.length >= next->second.decided_by) {
-      (void)judge(next->first, next->second, prefix.length);  // what finds no room waits for it
+      (void)judge(next->first, next->second, prefix.length);  // what finds no capacity waits for it
     }
   }
 }

@@ -55,8 +55,8 @@ class RouteTable : public ControlPlane {
   void set_ingress(PortIndex port, const PortIngress& ingress) override;
   // Whose frames the ports take.
   const IngressTable& ingress() const { return ingress_; }
-  // Whether the port's device itself has a link. Its link is up when this and set_link() both say so: the kernel tells
-  // up to a second late that a twin lost its carrier.
+  // Whether the port's device itself has a link. Its link is up when this and set_link() both say so: the kernel
+  // reports up to a second late that a twin lost its carrier.
   void set_carrier(PortIndex port, bool up);
 
   // Prefixes that have a route, of IPv4 (4) or IPv6 (6); host routes of neighbours are not counted.
@@ -127,7 +127,7 @@ class RouteTable : public ControlPlane {
   std::unordered_map<packet::IpPrefix, std::vector<Candidate>, PrefixHash> others_;
   std::array<std::array<std::uint32_t, 129>, 2> lengths_{};  // prefixes in best_ by family (IPv4, IPv6) and length
   std::map<NeighbourKey, Neighbour> neighbours_;
-  std::set<NeighbourKey> waiting_;  // whose host route found no room
+  std::set<NeighbourKey> waiting_;  // whose host route found no capacity
   std::atomic<std::size_t> neighbour_count_{0};
   std::array<std::atomic<std::size_t>, 2> sizes_{};  // prefixes in best_ by family
   std::vector<std::atomic<std::uint32_t>> mtu_, carries_;

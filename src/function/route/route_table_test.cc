@@ -8,13 +8,13 @@
 namespace sluice::function {
 namespace {
 
-constexpr std::uint32_t room = 4;
+constexpr std::uint32_t capacity = 4;
 constexpr packet::MacAddress mac_of_port[] = {{{2, 0, 0, 0, 0, 1}}, {{2, 0, 0, 0, 0, 2}}};
 
 class RouteTableTest : public testing::Test {
  protected:
   void SetUp() override {
-    auto fib = lookup::Fib::create({.name = "table", .max_routes4 = room, .max_routes6 = room});
+    auto fib = lookup::Fib::create({.name = "table", .max_routes4 = capacity, .max_routes6 = capacity});
     ASSERT_TRUE(fib) << fib.error().message;
     fib_ = std::move(*fib);
     table_ = std::make_unique<RouteTable>(*fib_, adjacencies_, 2);
@@ -107,12 +107,12 @@ TEST_F(RouteTableTest, ARefusedNeighbourIsTriedAgain) {
   EXPECT_EQ(at("20.0.0.0/8").kind(), AdjacencyKind::unresolved);
 }
 
-TEST_F(RouteTableTest, ANeighbourWithoutRoomGetsItAsSoonAsThereIs) {
+TEST_F(RouteTableTest, ANeighbourWithoutCapacityGetsItAsSoonAsThereIs) {
   for (const char* address : {"10.0.0.1", "10.0.0.2", "10.0.0.3", "10.0.0.4", "2001:db8::1"}) {
     ASSERT_TRUE(add_neighbour(0, address)) << "nothing says yet that it is on the link";
   }
-  ASSERT_TRUE(add("10.0.0.0/24", 0, ""));  // and room for three of the four
-  EXPECT_EQ(fib_->size4(), room);
+  ASSERT_TRUE(add("10.0.0.0/24", 0, ""));  // and capacity for three of the four
+  EXPECT_EQ(fib_->size4(), capacity);
   EXPECT_EQ(way_to("10.0.0.3"), "port 0");
   EXPECT_EQ(way_to("10.0.0.4"), "link");
   ASSERT_TRUE(add("2001:db8::/64", 0, ""));

@@ -158,7 +158,7 @@ TEST(RouteTable, MetricsNeighboursAndLateGateways) {
     route.next_hops = {{AdjacencyTable::any_port, *packet::IpAddress::parse(gateway), 1}};
     return route;
   };
-  // A gateway whose link nobody has told yet, then its link, then its MAC.
+  // A gateway whose link nobody has set yet, then its link, then its MAC.
   ASSERT_TRUE(table.add_route(with_metric("10.2.0.2", 20)));
   EXPECT_EQ(kind_of("192.0.2.1").kind(), AdjacencyKind::awaited);
   add(table, "10.2.0.0/24", "");

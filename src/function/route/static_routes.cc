@@ -87,17 +87,17 @@ std::string place_of(const std::string& table, const std::string& message) {
   return has_line ? message : "[route] table: " + message;
 }
 
-// Counts routes as they are read, and remembers the first of each family that there is no room for.
-class RoomCount {
+// Counts routes as they are read, and remembers the first of each family that there is no capacity for.
+class CapacityCount {
  public:
-  explicit RoomCount(const StaticRoutes::Room& room) : room_(room) {}
+  explicit CapacityCount(const StaticRoutes::Capacity& capacity) : capacity_(capacity) {}
 
   // `place`: what to call it, made only when asked for.
   template <typename Place>
   void add(const packet::IpPrefix& prefix, const Place& place) {
     const int family = prefix.address.family;
     need_.add(prefix);
-    if (std::string& first = first_[family == 6]; first.empty() && !need_.fits(family, room(family))) {
+    if (std::string& first = first_[family == 6]; first.empty() && !need_.fits(family, capacity(family))) {
       first = place() + prefix.str();
     }
   }
@@ -113,22 +113,22 @@ class RoomCount {
   }
 
  private:
-  std::uint32_t room(int family) const { return family == 4 ? room_.max_ipv4 : room_.max_ipv6; }
+  std::uint32_t capacity(int family) const { return family == 4 ? capacity_.max_ipv4 : capacity_.max_ipv6; }
   std::string refusal(int family) const {
     const std::string key = family == 4 ? "max_ipv4" : "max_ipv6";
     const std::string version = family == 4 ? "IPv4" : "IPv6";
-    const bool too_many = need_.routes(family) > room(family);
-    return "[route] " + key + " = " + std::to_string(room(family)) + ": there are " +
+    const bool too_many = need_.routes(family) > capacity(family);
+    return "[route] " + key + " = " + std::to_string(capacity(family)) + ": there are " +
            std::to_string(need_.routes(family)) + " " + version + " routes" +
            (too_many ? ""
                      : ", which need " + std::to_string(need_.groups(family)) +
                            " groups for prefixes longer than /24, and there are " +
-                           std::to_string(lookup::Fib::default_groups(family, room(family)))) +
+                           std::to_string(lookup::Fib::default_groups(family, capacity(family)))) +
            "; the first that does not fit is " + first_[family == 6] + ": set " + key + " = " +
            std::to_string(need_.max_routes(family)) + " or more";
   }
 
-  StaticRoutes::Room room_;
+  StaticRoutes::Capacity capacity_;
   lookup::TableNeed need_;
   std::string first_[2];
 };
@@ -184,10 +184,10 @@ struct StaticRoutes::Watch {
   }
 };
 
-Expected<StaticRoutes::Routes> StaticRoutes::read(const StaticOptions& options, const Room& room,
+Expected<StaticRoutes::Routes> StaticRoutes::read(const StaticOptions& options, const Capacity& capacity,
                                                   const LoadProgress& progress) {
   Routes routes;
-  RoomCount count(room);
+  CapacityCount count(capacity);
   for (const StaticConnected& connected : options.connected) {
     if (routes.insert_or_assign(connected.prefix, NextHop{connected.port, {}, 1}).second) {
       count.add(connected.prefix, [] { return std::string("[[route.connected]] "); });
@@ -352,9 +352,10 @@ Expected<void> StaticRoutes::apply(const Routes& routes, const std::vector<Stati
     lost += take(*step, table) ? 0 : 1;
   }
   if (lost != 0) {
-    return make_error(changed.error().message + "; and " + std::to_string(lost) +
-                      " of the former routes and neighbours found their place taken: make room, and reload the former "
-                      "file");
+    return make_error(
+        changed.error().message + "; and " + std::to_string(lost) +
+        " of the former routes and neighbours found their place taken: free some capacity, and reload the former "
+        "file");
   }
   return changed;
 }

@@ -44,7 +44,7 @@ struct StaticOptions {
   std::vector<StaticNeighbour> neighbours;
 };
 
-// Told every thousand routes how many of how many are done. False: stop.
+// Called every thousand routes with how many of how many are done. False: stop.
 using LoadProgress = std::function<bool(std::size_t done, std::size_t total)>;
 
 class StaticRoutes {
@@ -55,18 +55,19 @@ class StaticRoutes {
   using Routes = std::unordered_map<packet::IpPrefix, NextHop, Hash>;
 
   // How many routes the tables are to hold.
-  struct Room {
+  struct Capacity {
     std::uint32_t max_ipv4 = std::numeric_limits<std::uint32_t>::max();
     std::uint32_t max_ipv6 = std::numeric_limits<std::uint32_t>::max();
   };
   // The routes that `options` name, with the file read as a whole, every line of it checked, and counted. Needs no
   // table. An Error has a line for each mistake, with file and line (lookup/route_file.h); of routes that are more than
-  // there is room for, the first one; or `progress` said stop.
-  static Expected<Routes> read(const StaticOptions& options, const Room& room, const LoadProgress& progress = {});
+  // there is capacity for, the first one; or `progress` said stop.
+  static Expected<Routes> read(const StaticOptions& options, const Capacity& capacity,
+                               const LoadProgress& progress = {});
 
   // Makes the table hold `routes` and the neighbours, and no longer what an earlier call said. Routes are added or
   // replaced first, then those that are gone are removed, so that forwarding goes on meanwhile; only when the table has
-  // no room for both do those that are gone go first. An Error, which names the route that did not fit, leaves
+  // no capacity for both do those that are gone go first. An Error, which names the route that did not fit, leaves
   // everything as it was; only when `progress` says stop, the table stays as it is then, to be thrown away.
   Expected<void> apply(const Routes& routes, const std::vector<StaticNeighbour>& neighbours, RouteTable& table,
                        const LoadProgress& progress = {});

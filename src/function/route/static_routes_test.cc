@@ -11,12 +11,12 @@
 namespace sluice::function {
 namespace {
 
-constexpr unsigned room = 100;
+constexpr unsigned capacity = 100;
 
 class StaticRoutesTest : public testing::Test {
  protected:
   void SetUp() override {
-    auto fib = lookup::Fib::create({.name = "static", .max_routes4 = room, .max_routes6 = room});
+    auto fib = lookup::Fib::create({.name = "static", .max_routes4 = capacity, .max_routes6 = capacity});
     ASSERT_TRUE(fib) << fib.error().message;
     fib_ = std::move(*fib);
     table_ = std::make_unique<RouteTable>(*fib_, adjacencies_, 2);
@@ -261,7 +261,7 @@ TEST_F(StaticRoutesTest, PrefixesWithSeveralNextHopsAreCountedAfterTen) {
       << read.error().message;
 }
 
-TEST_F(StaticRoutesTest, LoadingTellsHowFarItIsAndStopsWhenTold) {
+TEST_F(StaticRoutesTest, LoadingReportsHowFarItIsAndStopsWhenAsked) {
   auto fib = lookup::Fib::create({.name = "large", .max_routes4 = 5000, .max_routes6 = 10});
   ASSERT_TRUE(fib) << fib.error().message;
   RouteTable table(**fib, adjacencies_, 2);
@@ -269,16 +269,16 @@ TEST_F(StaticRoutesTest, LoadingTellsHowFarItIsAndStopsWhenTold) {
   for (std::uint32_t i = 0; i < 5000; ++i) {
     routes[packet::IpPrefix::of(packet::IpAddress::v4(0x0a000000 + 256 * i), 24)] = {0, {}, 1};
   }
-  std::vector<std::size_t> told;
+  std::vector<std::size_t> reported;
   const LoadProgress stop_at_3072 = [&](std::size_t done, std::size_t total) {
     EXPECT_EQ(total, 5000U);
-    told.push_back(done);
+    reported.push_back(done);
     return done < 3072;
   };
   const auto stopped = StaticRoutes().apply(routes, {}, table, stop_at_3072);
   ASSERT_FALSE(stopped);
   EXPECT_EQ(stopped.error().message, "interrupted while routes were loaded");
-  EXPECT_EQ(told, (std::vector<std::size_t>{0, 1024, 2048, 3072}));
+  EXPECT_EQ(reported, (std::vector<std::size_t>{0, 1024, 2048, 3072}));
   EXPECT_EQ(table.size(4), 3073U) << "nothing is taken back: the table is thrown away";
 }
 

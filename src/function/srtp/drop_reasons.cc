@@ -10,7 +10,7 @@ packet::Reason reason_of(srtp::Status status) {
     case srtp::Status::bad_version:
     case srtp::Status::bad_header:
       return srtp_malformed;
-    case srtp::Status::no_room:
+    case srtp::Status::no_capacity:
       return srtp_too_big;
     case srtp::Status::auth_failed:
       return srtp_auth_failed;

@@ -18,8 +18,8 @@ inline const packet::Reason srtp_no_key =
     packet::register_reason("srtp_no_key", "its MKI names none of the SRTP stream's keys");
 inline const packet::Reason srtp_no_ssrc =
     packet::register_reason("srtp_no_ssrc", "its SSRC is one more than the SRTP stream may have");
-inline const packet::Reason srtp_too_many_in_flight =
-    packet::register_reason("srtp_too_many_in_flight", "more packets of its SSRC are under way than can be told apart");
+inline const packet::Reason srtp_too_many_in_flight = packet::register_reason(
+    "srtp_too_many_in_flight", "more packets of its SSRC are under way than can be distinguished");
 inline const packet::Reason srtp_malformed = packet::register_reason(
     "srtp_malformed", "it belongs to an SRTP stream, and its UDP, RTP or RTCP header contradicts its length");
 inline const packet::Reason srtp_not_media =

@@ -1,5 +1,5 @@
 // Which 5-tuples are guarded: those whose stream has ended, and of which nothing may go on in clear for a while
-// (media_streams.h). Here is only who has to go first when there is no room for all.
+// (media_streams.h). Here is only who has to go first when there is no capacity for all.
 //
 // A client has a share of so many guards, so that one that opens and ends media as fast as it can pushes out its own
 // and nobody else's. A client is an IPv4 address or, since a host has as many of IPv6 as it likes, the first 64 bits.
@@ -48,7 +48,7 @@ class Guards {
   }
 
  private:
-  // Family, and the bits that tell one from another.
+  // Family, and the bits that distinguish one from another.
   using Client = std::pair<std::uint32_t, std::uint64_t>;
   struct Guard {
     std::uint64_t noted;

@@ -1,4 +1,4 @@
-// Who has to go first when guards have no room.
+// Who has to go first when guards have no capacity.
 #include "function/srtp/guards.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// v of a stream that nobody can tell beforehand: it is given a rate at first, what it brings is measured, and then it
+// v of a stream that nobody can know beforehand: it is given a rate at first, what it brings is measured, and then it
 // holds that and a margin; more when it brings more later, but never beyond what it was given, and never less again.
 // How streams do it: Streams::measure(); why: docs/real-time.md.
 //

@@ -196,8 +196,8 @@ bool MediaStream::claim(std::uint32_t lane, std::uint16_t port) {
   return owner_.compare_exchange_strong(owner, own, std::memory_order_acquire) || owner == own;
 }
 
-MediaStreamSlots::MediaStreamSlots(std::size_t room)
-    : slots_(std::bit_ceil(std::max<std::size_t>(16, 2 * room))), pairs_(slots_.size()), mask_(slots_.size() - 1) {}
+MediaStreamSlots::MediaStreamSlots(std::size_t capacity)
+    : slots_(std::bit_ceil(std::max<std::size_t>(16, 2 * capacity))), pairs_(slots_.size()), mask_(slots_.size() - 1) {}
 
 // The same 5-tuple's or another's.
 MediaStream* MediaStreamSlots::View::probable(std::uint64_t hash) const {

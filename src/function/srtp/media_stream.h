@@ -250,18 +250,18 @@ class alignas(64) MediaStream {
 // Two hash tables of fixed size, with one writer and any number of readers that never wait: the streams by 5-tuple, and
 // by addresses alone how many there are. A reader sees what is put in or taken out beside it, or does not; all else it
 // finds. What is taken out may be destroyed once no reader can have found it (streams.h). Memory: 32 to 64 bytes of
-// slots for each stream that there is room for.
+// slots for each stream that there is capacity for.
 class MediaStreamSlots {
  public:
-  explicit MediaStreamSlots(std::size_t room);
+  explicit MediaStreamSlots(std::size_t capacity);
 
   // Of as long a life as the slots: what a search reads, close together.
   class View;
   View view() const;
   MediaStream* find(const MediaKey& key) const;
   bool has_addresses(const MediaKey& key) const;
-  // The writer's, for `room` streams at most. put(): in place of the one with the same 5-tuple, if there is one; false:
-  // so much has come and gone that others must be made.
+  // The writer's, for `capacity` streams at most. put(): in place of the one with the same 5-tuple, if there is one;
+  // false: so much has come and gone that others must be made.
   bool put(MediaStream& stream);
   void take(const MediaKey& key);  // it is there
 
@@ -319,7 +319,7 @@ class MediaStreamTable {
     bool empty() const { return streams.empty() && disowned.empty() && others.empty(); }
     std::shared_ptr<std::atomic<std::uint64_t>> leaving;  // how many there are in all tables; counts down at the end
     std::vector<std::shared_ptr<MediaStream>> streams;
-    // Streams that stay in the table and may then be another lane's, with what disown() is told.
+    // Streams that stay in the table and may then be another lane's, with what disown() is given.
     std::vector<std::pair<std::shared_ptr<MediaStream>, std::uint32_t>> disowned;
     std::vector<std::shared_ptr<const void>> others;  // what else lanes may still use
   };

@@ -211,19 +211,19 @@ TEST(Srtp, WithoutAKeyAProxysPacketsPassWithOtherEnds) {
 
 TEST(Srtp, CountsWhatComesForTheProxysPortsAndIsNoStreams) {
   const auto trial = trial_with({stream({"10.2.0.2", 5004, "10.1.0.77", 20000}, to_client)});
-  const auto strays_after = [&](const Ends& ends, const char* becomes = "passes") {
+  const auto unmatched_after = [&](const Ends& ends, const char* becomes = "passes") {
     const Bytes frame = ends.frame(rtp(1, 9)).build();
     const Judged judged = trial->one(frame);
     EXPECT_EQ(judged.name(), becomes);
     EXPECT_EQ(judged.frame, frame);
     return trial->metric("srtp_media_to_host");
   };
-  EXPECT_EQ(strays_after({"10.9.0.2", 5004, "10.1.0.1", 20002}), 1U) << "the address that clients open";
-  EXPECT_EQ(strays_after({"10.9.0.2", 5004, "10.1.0.1", 30000}), 1U) << "another port";
-  EXPECT_EQ(strays_after({"10.9.0.2", 5004, "10.1.0.2", 20002}), 1U) << "another host";
-  EXPECT_EQ(strays_after({"10.9.0.2", 5004, "10.1.0.77", 29999}), 1U) << "where servers' streams come";
-  EXPECT_EQ(strays_after({"10.2.0.2", 5004, "10.1.0.77", 29999}, "srtp_unprotected"), 1U) << "a server's own";
-  EXPECT_EQ(strays_after({"10.2.0.2", 5004, "10.1.0.77", 80}), 1U);
+  EXPECT_EQ(unmatched_after({"10.9.0.2", 5004, "10.1.0.1", 20002}), 1U) << "the address that clients open";
+  EXPECT_EQ(unmatched_after({"10.9.0.2", 5004, "10.1.0.1", 30000}), 1U) << "another port";
+  EXPECT_EQ(unmatched_after({"10.9.0.2", 5004, "10.1.0.2", 20002}), 1U) << "another host";
+  EXPECT_EQ(unmatched_after({"10.9.0.2", 5004, "10.1.0.77", 29999}), 1U) << "where servers' streams come";
+  EXPECT_EQ(unmatched_after({"10.2.0.2", 5004, "10.1.0.77", 29999}, "srtp_unprotected"), 1U) << "a server's own";
+  EXPECT_EQ(unmatched_after({"10.2.0.2", 5004, "10.1.0.77", 80}), 1U);
 }
 
 // On an engine: the proxy's own addresses are the host's, and the new destination is routed.

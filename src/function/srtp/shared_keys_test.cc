@@ -1,4 +1,4 @@
-// Streams that protect with one master key are told of, with both places, and without the key.
+// Streams that protect with one master key are reported, with both places, and without the key.
 #include "function/srtp/shared_keys.h"
 
 #include <gmock/gmock.h>
@@ -51,7 +51,7 @@ std::vector<std::string> notes_of(const std::string& text) {
   return shared_key_notes(std::move(streams));
 }
 
-TEST(SharedKeys, OfTwoStreamsOfTheFileAreToldOfAtTheStartAndByCheck) {
+TEST(SharedKeys, OfTwoStreamsOfTheFileAreReportedAtTheStartAndByCheck) {
   const std::string two_keys = "1 AES_CM_128_HMAC_SHA1_80 inline:" + other_key30 + "|1:4;inline:" + key30 + "|2:4";
   const struct {
     const char* what;
@@ -151,7 +151,7 @@ TEST(SharedKeys, OfManyStreamsAreAFewLines) {
   EXPECT_EQ(trial.metric("srtp_keys_shared"), 39U);
 }
 
-TEST(SharedKeys, OfStreamsThatComeLaterAreToldOf) {
+TEST(SharedKeys, OfStreamsThatComeLaterAreReported) {
   SrtpTrial trial(section(7000));
   MediaStreams& streams = streams_of(trial);
   (void)streams.take_warnings();
@@ -176,7 +176,7 @@ TEST(SharedKeys, OfStreamsThatComeLaterAreToldOf) {
 }
 
 // However many wait for the log.
-TEST(SharedKeys, AreToldToWhoAsksAndOnce) {
+TEST(SharedKeys, AreReportedToWhoAsksAndOnce) {
   SrtpTrial trial("[srtp]\nmax_keys = 256\n" + section(7000));
   MediaStreams& streams = streams_of(trial);
   for (unsigned port = 7001; port < 7040; ++port) {

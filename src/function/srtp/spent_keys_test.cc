@@ -1,4 +1,4 @@
-// Streams that come back to a key are told of, once each, and the keys are not kept.
+// Streams that come back to a key are reported, once each, and the keys are not kept.
 #include "function/srtp/spent_keys.h"
 
 #include <gmock/gmock.h>
@@ -56,7 +56,7 @@ TEST(SpentKeys, ThatWereLeftLongestAgoAreForgottenFirst) {
 const std::string warning_of_7000 =
     "the SRTP stream 10.0.0.1:5004 -> 10.0.0.2:7000 protects with a key that it has had";
 
-TEST(Streams, ThatComeBackToTheirKeyOverTheApiAreToldOf) {
+TEST(Streams, ThatComeBackToTheirKeyOverTheApiAreReported) {
   SrtpTrial trial("");
   MediaStreams& streams = streams_of(trial);
   ASSERT_TRUE(streams.add_text(text_of(7000), "the request"));
@@ -74,7 +74,7 @@ TEST(Streams, ThatComeBackToTheirKeyOverTheApiAreToldOf) {
   EXPECT_EQ(trial.metric("srtp_keys_again"), 1U);
 }
 
-TEST(Streams, ThatComeBackToTheirKeyByReloadsAreToldOf) {
+TEST(Streams, ThatComeBackToTheirKeyByReloadsAreReported) {
   SrtpTrial trial(stream_text("protect"));
   MediaStreams& streams = streams_of(trial);
   EXPECT_THAT(streams.take_warnings(), ElementsAre(HasSubstr("1 SRTP stream of the file protect")));
@@ -89,7 +89,7 @@ TEST(Streams, ThatComeBackToTheirKeyByReloadsAreToldOf) {
   EXPECT_EQ(trial.metric("srtp_keys_again"), 2U);
 }
 
-TEST(Streams, OnlyThoseThatProtectAreToldOfAtTheStart) {
+TEST(Streams, OnlyThoseThatProtectAreReportedAtTheStart) {
   SrtpTrial opens(stream_text("unprotect"));
   EXPECT_THAT(streams_of(opens).take_warnings(), IsEmpty());
   SrtpTrial trial(stream_text("protect", "rtcp_source_port = 9\nrtcp_destination_port = 10") + "[[srtp.stream]]\n" +

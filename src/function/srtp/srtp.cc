@@ -82,7 +82,7 @@ Expected<void> Srtp::attach(device::Gpu& gpu, const engine::DevicePlan& plan) {
       gpu, *keys_,
       {.max_packets = plan.batch_capacity, .max_packet_bytes = packet_bytes, .together = engine::most_of_one_lane});
   if (!made) return make_error("[srtp] " + made.error().message);
-  most_on_device_ = room_on_device_ = packet_bytes;
+  most_on_device_ = capacity_on_device_ = packet_bytes;
   devices_.emplace_back(new OnDevice{std::move(*made), {installs}});
   return {};
 }
@@ -135,7 +135,7 @@ std::vector<engine::Metric> Srtp::metrics() const {
       {"srtp_media_to_host", "UDP at the proxy's media ports that belongs to no stream: it went to the host"},
       {"srtp_ended_streams", "5-tuples whose SRTP stream has ended and is guarded still",
        streams_ ? streams_->guarded() : 0, false},
-      {"srtp_guards_cut_short", "guards of ended SRTP streams that went early, to make room",
+      {"srtp_guards_cut_short", "guards of ended SRTP streams that went early, to give way",
        streams_ ? streams_->guards_cut_short() : 0},
       {"srtp_keys_again", "SRTP streams that came back to a key which they had before, and begin their indexes anew",
        streams_ ? streams_->keys_again() : 0},
@@ -145,13 +145,13 @@ std::vector<engine::Metric> Srtp::metrics() const {
        streams_ ? streams_->leaving() : 0, false},
       {"srtp_measuring_streams", "SRTP streams whose rate is measured and not known yet",
        streams_ ? streams_->measuring() : 0, false},
-      {"srtp_raises_refused", "SRTP streams that brought more than before, and for more there was no room",
+      {"srtp_raises_refused", "SRTP streams that brought more than before, and for more there was no capacity",
        streams_ ? streams_->raises_refused() : 0},
   };
   for (const auto& lane : lanes_) {
     const engine::Counter* const counters[] = {&lane->protected_rtp,    &lane->protected_rtcp, &lane->unprotected_rtp,
                                                &lane->unprotected_rtcp, &lane->others,         &lane->kept,
-                                               &lane->clear_rtcp,       &lane->to_proxy,       &lane->strays};
+                                               &lane->clear_rtcp,       &lane->to_proxy,       &lane->unmatched};
     for (std::size_t i = 0; i < std::size(counters); ++i) all[i + 1].value += counters[i]->get();
   }
   return all;

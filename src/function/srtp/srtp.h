@@ -128,7 +128,7 @@ class Srtp final : public engine::Element,
     explicit LaneState(crypto::Cpu of_lane) : cpu(std::move(of_lane)) {}
     crypto::Cpu cpu;
     engine::Counter protected_rtp, protected_rtcp, unprotected_rtp, unprotected_rtcp, others, kept, clear_rtcp,
-        to_proxy, strays;
+        to_proxy, unmatched;
   };
   struct Area;
 
@@ -144,7 +144,7 @@ class Srtp final : public engine::Element,
   packet::Reason look_at_odd(const MediaStreamTable& table, const std::uint8_t* frame, std::uint32_t length,
                              const MediaFrame& media) const;
   bool goes_on_in_clear(const std::uint8_t* frame, std::uint32_t length, const MediaFrame& media) const;
-  void look_at_stray(std::uint32_t lane, const MediaStreamTable& table, MediaKey key);
+  void look_at_unmatched(std::uint32_t lane, const MediaStreamTable& table, MediaKey key);
   packet::Reason look_at_lane(std::uint32_t lane, std::uint16_t port, MediaStream& stream, bool& unowned) const;
   std::uint32_t place_without_key(std::uint32_t lane, bool rtcp, MediaStream& stream);
   void compute_kept(const engine::Batch& batch, const Area& area);
@@ -164,8 +164,8 @@ class Srtp final : public engine::Element,
   };
   std::vector<std::unique_ptr<OnDevice>> devices_;
   std::uint64_t installs_on_devices() const;
-  // What a packet's length and room must be for a GPU. Without one everything will do.
-  std::uint32_t most_on_device_ = 0xffffffff, room_on_device_ = 0;
+  // What a packet's length and capacity must be for a GPU. Without one everything will do.
+  std::uint32_t most_on_device_ = 0xffffffff, capacity_on_device_ = 0;
   // Its readers: batches, and each lane's collector.
   std::optional<Published<const MediaStreamTable>> current_;
   std::optional<Streams> streams_;            // their writer

@@ -87,7 +87,7 @@ std::uint32_t Srtp::place_of(const engine::Batch& batch, const Area& a, std::uin
     const auto* const frame = reinterpret_cast<const std::uint8_t*>(batch.frame[i]);
     if (server_media_.may_be(media.key) || goes_on_in_clear(frame, batch.length[i], media)) [[unlikely]]
       return drop(srtp_unprotected);
-    if (has_media_ports_) look_at_stray(batch.lane, *a.header->table, media.key);
+    if (has_media_ports_) look_at_unmatched(batch.lane, *a.header->table, media.key);
     return outcome::passes;
   }
   const std::uint32_t place =
@@ -138,13 +138,13 @@ bool Srtp::goes_on_in_clear(const std::uint8_t* frame, std::uint32_t length, con
 }
 
 // UDP of no stream at the proxy's own ports: the host's, like all that is addressed to it.
-[[gnu::noinline]] void Srtp::look_at_stray(std::uint32_t lane, const MediaStreamTable& table, MediaKey key) {
+[[gnu::noinline]] void Srtp::look_at_unmatched(std::uint32_t lane, const MediaStreamTable& table, MediaKey key) {
   const RtspOptions& rtsp = *options_.rtsp;
   const std::uint16_t port = packet::be16(key.destination_port);
   if (port < rtsp.first_media_port || port > rtsp.last_media_port) return;
   const auto to = packet::IpAddress::from_bytes(static_cast<int>(key.family), key.destination);
   key.source_port = key.destination_port = 0;
-  if (rtsp.is_explicit(to) || table.may_concern(key)) lanes_[lane]->strays.add(1);
+  if (rtsp.is_explicit(to) || table.may_concern(key)) lanes_[lane]->unmatched.add(1);
 }
 
 std::uint32_t Srtp::prepare_packet(const engine::Batch& batch, const Area& a, std::uint32_t i, const MediaFrame& media,
@@ -152,7 +152,7 @@ std::uint32_t Srtp::prepare_packet(const engine::Batch& batch, const Area& a, st
   auto* const frame = reinterpret_cast<std::uint8_t*>(batch.frame[i]);
   std::uint8_t* const payload = frame + media.payload_offset();
   const std::uint32_t length = udp_payload_length(frame, media);
-  const std::uint32_t buffer = engine::room_from(batch, i);
+  const std::uint32_t buffer = engine::capacity_from(batch, i);
   // What is unprotected gets shorter.
   const std::uint32_t most = stream.protects() ? std::min(buffer, options_.largest_frame) : buffer;
   if (most < media.payload_offset() + length) return drop(srtp_too_big);
@@ -167,7 +167,7 @@ std::uint32_t Srtp::prepare_packet(const engine::Batch& batch, const Area& a, st
   if (leg == nullptr) return place_without_key(batch.lane, rtcp, stream);
   srtp::Channel* const channel = &*leg->channel;
   const bool for_device = stream.installs() <= a.header->installs && length + channel->overhead() <= most_on_device_ &&
-                          buffer - media.payload_offset() >= room_on_device_;
+                          buffer - media.payload_offset() >= capacity_on_device_;
   const std::uint32_t place = for_device ? a.header->jobs : a.header->kept - 1;
   Area::Work& work = a.works[place];
   crypto::Job& job = a.jobs[place];

@@ -115,9 +115,8 @@ class Bed {
       element_->classify(batch_, {first, burst});
     }
   }
-  // As if a device had done it, after a time in which the lane did other
-  // things.
-  void stand_in() {
+  // As if a device had done it, after a time in which the lane did other things.
+  void null_result() {
     element_->null_result(batch_);
     for (std::uint32_t i = 0; i < frames_a_batch; ++i) {
       const auto* const at = reinterpret_cast<const std::uint8_t*>(addresses_[i]);
@@ -154,7 +153,7 @@ void a_lanes_core(benchmark::State& state) {
   while (!bed.all_have_begun()) {
     bed.receive();
     bed.collect();
-    bed.stand_in();
+    bed.null_result();
     bed.forward();
   }
   using Clock = std::chrono::steady_clock;
@@ -165,7 +164,7 @@ void a_lanes_core(benchmark::State& state) {
     const auto begin = Clock::now();
     bed.collect();
     const Ns collected = Clock::now() - begin;
-    bed.stand_in();
+    bed.null_result();
     const auto done = Clock::now();
     const std::uint32_t passed = bed.forward();
     const Ns forwarded = Clock::now() - done;

@@ -433,7 +433,7 @@ TEST_P(SrtpOn, ReloadKeepsWhatStays) {
   EXPECT_EQ(trial.metric("srtp_streams"), 1U);
 }
 
-TEST_P(SrtpOn, ReloadThatHasNoRoomChangesNothing) {
+TEST_P(SrtpOn, ReloadThatHasNoCapacityChangesNothing) {
   SrtpTrial trial("[srtp]\nmax_keys = 2\n" + stream_text("protect"));
   const auto fresh = srtp_of("[srtp]\nmax_keys = 2\n" + stream_text("protect", "", other_key30));
   EXPECT_FALSE(trial.element().reload(*fresh)) << "both keys are there for a moment";
@@ -484,7 +484,7 @@ TEST(Srtp, ReloadChangesTheRateAndNothingElse) {
   EXPECT_EQ(trial.run(frames).back().name(), "srtp_policed");
 }
 
-// The table has room for the keys, but the GPU has not got them yet.
+// The table has capacity for the keys, but the GPU has not got them yet.
 TEST(SrtpOnGpu, AStreamThatHasJustComeIsComputedByTheCore) {
   GpuForTest gpu;
   if (!gpu) GTEST_SKIP() << gpu.why;

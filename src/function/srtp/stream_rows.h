@@ -1,5 +1,5 @@
-// Streams as who asks about them sees them: no key is ever told. Thread-safety: any thread, as long as the stream is
-// there.
+// Streams as who asks about them sees them: no key is ever reported. Thread-safety: any thread, as long as the stream
+// is there.
 #pragma once
 
 #include <cstdint>

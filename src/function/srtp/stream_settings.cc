@@ -136,7 +136,7 @@ const std::vector<StreamOption>& key_settings() {
           [](Settings& settings, Reading& to) { read_crypto(settings, to.stream); }),
       stream_option(
           "max_ssrcs", option::Range{1, most_ssrcs, "SSRCs"}.text(), "`16`",
-          "SSRCs that the stream may have, RTP's and RTCP's apart; none makes room for another, for its index would "
+          "SSRCs that the stream may have, RTP's and RTCP's apart; none gives way to another, for its index would "
           "begin anew under the same key if it came back",
           [](Settings& settings, Reading& to) {
             to.stream.max_ssrcs = static_cast<std::uint32_t>(settings.integer("max_ssrcs", 16, 1, most_ssrcs));
@@ -239,7 +239,7 @@ void check_measuring(Settings& settings, Reading& to) {
 
 void read_ingress(Settings& settings, Reading& to) {
   if (!settings.has("ingress")) {
-    (void)settings.is("ingress", "");  // so that an unknown key is told of it
+    (void)settings.is("ingress", "");  // so that the message about an unknown key names it
     return;
   }
   const engine::PortTable& ports = *to.ports;
@@ -332,7 +332,7 @@ const std::vector<Option<Ends>>& rtcp_settings() {
   return all;
 }
 
-// So that an unknown key is told of all that there are, whether they are here or not.
+// So that the message about an unknown key names all that there are, whether they are here or not.
 template <class T>
 void know(Settings& settings, const std::vector<Option<T>>& options) {
   for (const Option<T>& option : options) {

@@ -15,7 +15,7 @@
 namespace sluice::function {
 
 // All [[srtp.stream]] of the section [srtp], one for each 5-tuple: RTCP may have ports of its own, and then its part of
-// the rate. A burst has room for two of the largest frames; `ports` have the names that it may have as `ingress`.
+// the rate. A burst has capacity for two of the largest frames; `ports` have the names that it may have as `ingress`.
 // Mistakes go to the section's diagnostics. Cost: a few microseconds for each stream, however many there are.
 std::vector<MediaStreamSettings> read_streams(Settings& srtp, std::uint32_t largest_frame,
                                               const engine::PortTable& ports);

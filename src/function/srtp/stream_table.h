@@ -10,7 +10,7 @@
 
 namespace sluice::function {
 
-// No key is ever told.
+// No key is ever reported.
 struct StreamRow {
   std::string stream, action, carries, suite, origin, ingress;
   std::uint64_t rate = 0;     // bits a second that it may bring now; 0: anything

@@ -24,7 +24,7 @@ struct LeftTally {
   }
 };
 
-// Why packets of a stream were dropped, as far as who looks at one stream wants to tell them apart.
+// Why packets of a stream were dropped, as far as who looks at one stream wants to distinguish them.
 enum class StreamLoss : std::uint8_t {
   auth_failed,
   replayed,

@@ -12,7 +12,7 @@
 namespace sluice::function {
 namespace {
 
-// Of the room, a client's guards: at least a few, that its media may have ended at once.
+// Of the capacity, a client's guards: at least a few, that its media may have ended at once.
 constexpr std::size_t shares = 16, least_share = 8;
 
 // That wait for the log, or are answered.
@@ -37,16 +37,16 @@ bool has_ended(const MediaStream& stream) {
 
 }  // namespace
 
-Streams::Streams(crypto::KeyTable& keys, Current& current, std::size_t room, std::uint32_t largest_frame,
+Streams::Streams(crypto::KeyTable& keys, Current& current, std::size_t capacity, std::uint32_t largest_frame,
                  const engine::PortTable& ports, const RtspOptions* rtsp, SpentKeys spent)
     : keys_(keys),
       current_(current),
       ports_(ports),
       rtsp_(rtsp),
-      room_(room),
+      capacity_(capacity),
       largest_frame_(largest_frame),
-      slots_(std::make_shared<MediaStreamSlots>(room)),
-      guards_(std::max(room / shares, least_share)),
+      slots_(std::make_shared<MediaStreamSlots>(capacity)),
+      guards_(std::max(capacity / shares, least_share)),
       spent_(std::move(spent)) {
   publish();
 }
@@ -86,10 +86,10 @@ void Streams::count() {
   size_.store(streams_.size() - guards_.size(), std::memory_order_relaxed);
 }
 
-// There is room, but for guards.
+// There is capacity, but for guards.
 void Streams::put_one(std::shared_ptr<MediaStream> stream) {
   const MediaKey key = stream->settings().key;
-  if (streams_.size() >= room_ && guards_.size() != 0 && !streams_.contains(key)) cut_short(guards_.oldest());
+  if (streams_.size() >= capacity_ && guards_.size() != 0 && !streams_.contains(key)) cut_short(guards_.oldest());
   guards_.erase(key);
   std::shared_ptr<MediaStream>& place = streams_[key];
   police(*stream, place ? place->measured() : nullptr);
@@ -111,7 +111,7 @@ Streams::Warnings Streams::put_all(const std::vector<std::shared_ptr<MediaStream
 }
 
 void Streams::make_slots() {
-  slots_ = std::make_shared<MediaStreamSlots>(room_);
+  slots_ = std::make_shared<MediaStreamSlots>(capacity_);
   for (const auto& [key, stream] : streams_) slots_->put(*stream);
   slots_made_ = true;
   publish();
@@ -204,7 +204,7 @@ void Streams::end_one(const MediaKey& key, bool guarded) {
 
 // None of them is in the table, but as a guard.
 Expected<Streams::Warnings> Streams::put(const std::vector<std::shared_ptr<MediaStream>>& fresh) {
-  if (streams_.size() - guards_.size() + fresh.size() > room_) {
+  if (streams_.size() - guards_.size() + fresh.size() > capacity_) {
     return make_error("the table of streams is full: raise [srtp] max_keys");
   }
   Warnings warnings = put_all(fresh);
@@ -352,7 +352,7 @@ Expected<Streams::Exchange> Streams::prepare_exchange(std::vector<MediaStreamSet
     if (!made) return tl::unexpected(made.error());
     exchange.fresh.push_back(std::move(*made));
   }
-  if (streams_.size() - guards_.size() + more > room_) {
+  if (streams_.size() - guards_.size() + more > capacity_) {
     return make_error("the table of streams is full: raise [srtp] max_keys");
   }
   return exchange;
@@ -454,7 +454,7 @@ Expected<Streams::Replacement> Streams::prepare(const std::vector<MediaStreamSet
     const bool of_file = stream->settings().origin == MediaOrigin::configuration && !has_ended(*stream);
     if (of_file && !wanted.contains(key)) replacement.gone.push_back(key);
   }
-  if (streams_.size() - guards_.size() + replacement.fresh.size() > room_) {
+  if (streams_.size() - guards_.size() + replacement.fresh.size() > capacity_) {
     return make_error("the table of streams is full: raise [srtp] max_keys");
   }
   return replacement;

@@ -4,8 +4,8 @@
 // what is taken out is kept with the table that was current then, until no lane holds that one or an older one: see
 // Published. So to add or to remove a stream costs the same however many there are, and lanes wait for nothing.
 //
-// Guards (guards.h) have the room that streams leave: the oldest goes for a stream that needs it, and a client has a
-// sixteenth of the room at most.
+// Guards (guards.h) have the capacity that streams leave: the oldest goes for a stream that needs it, and a client has
+// a sixteenth of the capacity at most.
 //
 // Thread-safety: as of MediaStreams. Cost: docs/srtp.md.
 #pragma once
@@ -29,8 +29,8 @@ namespace sluice::function {
 class Streams final : public MediaStreams {
  public:
   using Current = Published<const MediaStreamTable>;
-  // These outlive it. `room`: streams, with those that have ended and are guarded; `largest_frame`: of any port.
-  Streams(crypto::KeyTable& keys, Current& current, std::size_t room, std::uint32_t largest_frame,
+  // These outlive it. `capacity`: streams, with those that have ended and are guarded; `largest_frame`: of any port.
+  Streams(crypto::KeyTable& keys, Current& current, std::size_t capacity, std::uint32_t largest_frame,
           const engine::PortTable& ports, const RtspOptions* rtsp, SpentKeys spent);
 
   Expected<void> add(std::vector<MediaStreamSettings> streams) override;
@@ -134,7 +134,7 @@ class Streams final : public MediaStreams {
   const engine::PortTable& ports_;
   const RtspOptions* rtsp_;
   mutable std::mutex mutex_;
-  const std::size_t room_;
+  const std::size_t capacity_;
   const std::uint32_t largest_frame_;
   engine::StreamAdmission* admission_ = nullptr;  // of the API's streams; null: all are admitted
   std::chrono::nanoseconds deadline_{0};          // of those that name none

@@ -102,7 +102,7 @@ void come_and_end(MediaStreams& streams, const std::vector<MediaStreamSettings>&
   streams.tidy(Clock::now());
 }
 
-// Room for 128 5-tuples, and for 8 guards of one client.
+// Capacity for 128 5-tuples, and for 8 guards of one client.
 TEST(Streams, ALiveStreamTakesThePlaceOfTheOldestGuard) {
   SrtpTrial trial("[srtp]\nmax_keys = 64\n");
   MediaStreams& streams = streams_of(trial);
@@ -132,7 +132,7 @@ TEST(Streams, AClientHasItsShareOfGuardsAndNoMore) {
   EXPECT_EQ(trial.metric("srtp_ended_streams"), 9U);
   EXPECT_EQ(trial.metric("srtp_guards_cut_short"), 992U);
   EXPECT_EQ(trial.one(frame_to(7992, 1)).name(), "srtp_ended");
-  EXPECT_EQ(trial.one(frame_to(7991, 1)).name(), "passes") << "its own oldest made room";
+  EXPECT_EQ(trial.one(frame_to(7991, 1)).name(), "passes") << "its own oldest gave way";
   // Of the explicit mode all come addressed to the proxy; a client is where they go.
   for (unsigned i = 0; i < 20; ++i) {
     auto one = medium_of("10.0.0.3", 8000 + i);

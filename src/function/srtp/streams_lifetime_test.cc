@@ -66,7 +66,7 @@ TEST(Streams, AReloadThatComesToNothingGivesItsKeysBackBesideOthers) {
   }
   reloads.join();
   streams.tidy(Clock::now());
-  EXPECT_EQ(refused, 0U) << "there was room for the keys";
+  EXPECT_EQ(refused, 0U) << "there was capacity for the keys";
   EXPECT_EQ(keys->used(), 0U);
   std::set<std::uint32_t> slots;
   for (unsigned i = 0; i < 16; ++i) {

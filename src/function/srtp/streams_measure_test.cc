@@ -98,7 +98,7 @@ TEST_F(MeasuredStreams, GiveBackWhatTheyDoNotBring) {
   EXPECT_EQ(streams_.measure(), "") << "said once";
   EXPECT_EQ(streams_.raises_refused(), 1U);
   EXPECT_EQ(beta(), 7'600'000U);
-  // When there is room, it is raised, up to its rate.
+  // When there is capacity, it is raised, up to its rate.
   streams_.remove(std::vector{key_of(7010)}, MediaOrigin::api, false);
   streams_.measure();
   EXPECT_EQ(held(7000), rate);

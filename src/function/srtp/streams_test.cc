@@ -15,17 +15,17 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 TEST(MediaStreamSlots, FindWhatASetHas) {
-  constexpr unsigned room = 64;
+  constexpr unsigned capacity = 64;
   auto keys = crypto::KeyTable::make(2, false);
   std::vector<std::shared_ptr<MediaStream>> all;
-  for (unsigned i = 0; i < 2 * room; ++i) {
+  for (unsigned i = 0; i < 2 * capacity; ++i) {
     MediaStreamSettings settings;
     settings.keyless = Keyless::ended;
     settings.key =
         media_key(packet::IpAddress::v4(1 + i % 7), 1, packet::IpAddress::v4(9), static_cast<std::uint16_t>(i));
     all.push_back(*MediaStream::make(settings, *keys));
   }
-  MediaStreamSlots slots(room);
+  MediaStreamSlots slots(capacity);
   std::set<unsigned> in;
   std::mt19937 random(5);
   unsigned refused = 0;
@@ -34,13 +34,13 @@ TEST(MediaStreamSlots, FindWhatASetHas) {
     if (in.contains(one)) {
       slots.take(all[one]->settings().key);
       in.erase(one);
-    } else if (in.size() < room) {
+    } else if (in.size() < capacity) {
       if (slots.put(*all[one])) {
         in.insert(one);
       } else {
         ++refused;
         slots.~MediaStreamSlots();  // what the writer does then
-        new (&slots) MediaStreamSlots(room);
+        new (&slots) MediaStreamSlots(capacity);
         for (const unsigned other : in) ASSERT_TRUE(slots.put(*all[other]));
       }
     }
@@ -75,13 +75,13 @@ TEST(Streams, ToManyHostsStandBeforeNoRouter) {
   }
 }
 
-TEST(Streams, ThatHaveNoRoomNameTheSettingThatGivesMore) {
+TEST(Streams, ThatHaveNoCapacityNameTheSettingThatGivesMore) {
   SrtpTrial trial("[srtp]\nmax_keys = 2\n");
   MediaStreams& streams = streams_of(trial);
   ASSERT_TRUE(streams.add(settings_of(7000)));
   const auto rtsps = streams.add(settings_of(7001));
   ASSERT_FALSE(rtsps);
-  EXPECT_NE(rtsps.error().message.find("is full: it has room for 2: raise [srtp] max_keys"), std::string::npos)
+  EXPECT_NE(rtsps.error().message.find("is full: it has capacity for 2: raise [srtp] max_keys"), std::string::npos)
       << rtsps.error().message;
   for (const auto& apis : {streams.add_text(text_of(7002), "a test"), streams.replace_text(text_of(7002), "a test")}) {
     ASSERT_FALSE(apis);

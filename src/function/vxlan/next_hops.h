@@ -2,7 +2,7 @@
 // the frame. Asked by netlink, of whatever elements the chain has.
 //
 // Thread-safety: none, one control thread. Cost: find() some ten system calls. A neighbour that the kernel does not
-// know it is told to look for, and one that it has not heard of for long to ask, as if it had a packet for it.
+// know it is asked to look for, and one that it has not heard of for long to ask, as if it had a packet for it.
 #pragma once
 
 #include <chrono>

@@ -234,7 +234,7 @@ Tunnel read_tunnel(Settings& section, const engine::PortTable& ports) {
 const std::vector<Option<TunnelSettings>>& vxlan_settings() {
   static const std::vector<Option<TunnelSettings>> all = {
       option::number("max_fdb", &TunnelSettings::most_learned, {8, 1 << 20, "stations"},
-                     "room for what each tunnel learns; more are flooded, and counted as `vxlan_fdb_full`"),
+                     "capacity for what each tunnel learns; more are flooded, and counted as `vxlan_fdb_full`"),
       option::number("ageing", &TunnelSettings::ageing, {1, 1'000'000, "s"},
                      "time after which a silent station is forgotten")
           .reloadable()};

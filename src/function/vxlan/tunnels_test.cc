@@ -88,7 +88,7 @@ TEST(Tunnels, MistakesHaveTheirPlace) {
   }
 }
 
-TEST(Tunnels, AreToldApart) {
+TEST(Tunnels, AreDistinguished) {
   EXPECT_THAT(read(tunnel(plain) + tunnel(plain) + other).mistakes,
               Contains(HasSubstr("a port is the end of one tunnel")));
   EXPECT_THAT(read(tunnel(plain) + tunnel("port = \"vy\"\nvni = 1\nlocal = \"192.0.2.1\"\nremotes = [\"192.0.2.3\"]\n"))

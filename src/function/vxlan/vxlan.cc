@@ -101,7 +101,7 @@ bool Vxlan::take_piece(engine::Batch& batch, std::uint32_t i, const VxlanView& v
   }
   in.pieces.add(1);
   const std::string_view whole = in.fragments.datagram();
-  if (whole.size() > engine::room_from(batch, i)) {
+  if (whole.size() > engine::capacity_from(batch, i)) {
     batch.drop(i, too_long);
     return true;
   }
@@ -180,7 +180,7 @@ struct Inner {
         source_port(packet::vxlan_source_port(frame, length)) {}
 };
 
-// Puts the headers on; the frame is in one piece and has the room.
+// Puts the headers on; the frame is in one piece and has the capacity.
 void wrap(rte_mbuf& buffer, const Inner& inner, const Remote& remote, std::uint16_t ip_id) {
   rte_pktmbuf_prepend(&buffer, static_cast<std::uint16_t>(remote.front.bytes()));
   remote.front.write(inner.frame, inner.length, inner.ip, inner.source_port, ip_id);
@@ -222,9 +222,10 @@ void Vxlan::put_in(const TunnelView& tunnel, rte_mbuf* frame, Out& state, engine
 
 namespace {
 
-// The MTU that the sender is to be told of, where a frame may have `most` bytes; 0: it is told nothing. Only of packets
-// that may not be fragmented on the way, and none that is less than what all links carry anyway.
-std::uint32_t mtu_to_tell(const std::uint8_t* frame, std::uint32_t length, std::uint32_t most, packet::Metadata& meta) {
+// The MTU that the sender is to be notified of, where a frame may have `most` bytes; 0: it is not notified. Only of
+// packets that may not be fragmented on the way, and none that is less than what all links carry anyway.
+std::uint32_t mtu_to_report(const std::uint8_t* frame, std::uint32_t length, std::uint32_t most,
+                            packet::Metadata& meta) {
   constexpr std::uint32_t least_ipv4 = 576, least_ipv6 = 1280;
   if (!packet::may_answer_with_icmp_error(frame, length)) return 0;
   packet::read_metadata(frame, length, packet::Depth::network, meta);
@@ -247,12 +248,12 @@ rte_mbuf* size_error(const rte_mbuf& buffer, std::uint32_t mtu, const packet::Me
   rte_mbuf* const made = rte_pktmbuf_alloc(buffer.pool);
   if (made == nullptr) return nullptr;
   auto* const error = rte_pktmbuf_mtod(made, std::uint8_t*);
-  const std::uint32_t room = rte_pktmbuf_tailroom(made);
+  const std::uint32_t capacity = rte_pktmbuf_tailroom(made);
   std::uint32_t left = 0;
-  if (length <= room) {
+  if (length <= capacity) {
     std::memcpy(error, frame, length);
     left = packet::make_icmp_error(
-        error, length, room,
+        error, length, capacity,
         {.kind = packet::IcmpErrorKind::too_big, .mtu = mtu, .source = source, .own_mac = own_mac});
   }
   if (left == 0) {
@@ -275,7 +276,7 @@ void Vxlan::refuse_size(const TunnelView& tunnel, rte_mbuf* frame, std::uint32_t
   const std::uint32_t length = rte_pktmbuf_pkt_len(frame);
   const bool is_bridged = !is_routed_ && peer != port && packet::mac_word(data + 6) != ports_[port].mac.word();
   packet::Metadata meta;
-  const std::uint32_t mtu = is_bridged && length > most ? mtu_to_tell(data, length, most, meta) : 0;
+  const std::uint32_t mtu = is_bridged && length > most ? mtu_to_report(data, length, most, meta) : 0;
   if (mtu != 0 && out.may_answer()) {
     if (rte_mbuf* const error = size_error(*frame, mtu, meta); error != nullptr) {
       state.answered.add(1);
@@ -352,7 +353,7 @@ std::vector<engine::Metric> Vxlan::metrics() const {
        sum(out_, &Out::answered)},
       {"vxlan_fragments", "outer fragments that were put together, or wait for others", sum(in_, &In::pieces)},
       {"vxlan_moved", "times that a station turned up behind another remote", sum(in_, &In::moved)},
-      {"vxlan_fdb_full", "frames whose station found no room in the forwarding table", sum(in_, &In::fdb_full)},
+      {"vxlan_fdb_full", "frames whose station found no capacity in the forwarding table", sum(in_, &In::fdb_full)},
       {"vxlan_fdb_entries", "stations learned", control_ ? control_->learned() : 0, false},
       {"vxlan_unresolved", "remotes that cannot be reached now", control_ ? control_->unresolved() : 0, false},
   };

@@ -9,8 +9,8 @@
 // Out: leave() finds the remote of a frame's destination, configured or learned; a frame for a group or an unknown
 // station goes to all of `remotes`, each a copy (head-end replication). The outer frame leaves by the port and to the
 // link address that the kernel's routes and neighbours say (next_hops.h). It is never fragmented (RFC 7348
-// section 4.3): of what is too long a bridge tells the sender, as the kernel's device does where it is a bridge's port.
-// The ICMP error comes in the name of the packet's destination, for a bridge has no address.
+// section 4.3): of what is too long a bridge notifies the sender, as the kernel's device does where it is a bridge's
+// port. The ICMP error comes in the name of the packet's destination, for a bridge has no address.
 //
 // Elements behind see inner frames alone; outer frames that Sluice makes are seen by none, nor by the router.
 //
@@ -75,7 +75,7 @@ class Vxlan final : public engine::Element,
   bool take(engine::Batch& batch, std::uint32_t i, const VxlanView& view, In& in);
   bool take_piece(engine::Batch& batch, std::uint32_t i, const VxlanView& view, packet::VxlanView outer, In& in);
   void learn(const TunnelView& tunnel, const Remote& remote, const std::uint8_t* inner, In& in);
-  // Drops the frame, for which `most` bytes are too few; a bridge's sender is told.
+  // Drops the frame, for which `most` bytes are too few; a bridge's sender is notified.
   void refuse_size(const TunnelView& tunnel, rte_mbuf* frame, std::uint32_t most, Out& state, engine::Emitter& out);
   void put_in(const TunnelView& tunnel, rte_mbuf* frame, Out& state, engine::Emitter& out);
   void flood(const TunnelView& tunnel, rte_mbuf* frame, Out& state, engine::Emitter& out);

@@ -17,7 +17,7 @@ namespace {
 constexpr std::chrono::milliseconds look_interval(1000);
 // ARP and ND take a moment, and twins come up after the start: no word of it before.
 constexpr std::chrono::seconds patience(4);
-constexpr std::size_t most_troubles = 4;  // that are told one by one
+constexpr std::size_t most_troubles = 4;  // that are reported one by one
 
 }  // namespace
 
@@ -110,7 +110,7 @@ void VxlanControl::note_troubles() {
   std::vector<engine::Trouble> all;
   std::size_t more = 0;
   for (const auto& [ends, followed] : followed_) {
-    if (!followed.told) continue;
+    if (!followed.reported) continue;
     if (all.size() == most_troubles) {
       ++more;
       continue;
@@ -124,16 +124,16 @@ void VxlanControl::note_troubles() {
   troubles_ = std::move(all);
 }
 
-void VxlanControl::tell(const Ends& ends, Followed& followed, Clock::time_point now) {
+void VxlanControl::report(const Ends& ends, Followed& followed, Clock::time_point now) {
   if (followed.hop.resolved) {
-    if (followed.told) spdlog::info("vxlan: {} can be reached from {} again", ends.remote.str(), ends.local.str());
+    if (followed.reported) spdlog::info("vxlan: {} can be reached from {} again", ends.remote.str(), ends.local.str());
     followed.since.reset();
-    followed.told = false;
+    followed.reported = false;
     return;
   }
   if (!followed.since) followed.since = now;
-  if (followed.told || now - *followed.since < patience) return;
-  followed.told = true;
+  if (followed.reported || now - *followed.since < patience) return;
+  followed.reported = true;
   spdlog::warn("vxlan: {} cannot be reached from {}, and frames for it are dropped as vxlan_unresolved: {}",
                ends.remote.str(), ends.local.str(), followed.hop.why);
 }
@@ -149,7 +149,7 @@ void VxlanControl::look() {
     changed = changed || hop != followed.hop;
     followed.hop = std::move(hop);
     unresolved += followed.hop.resolved ? 0 : 1;
-    tell(ends, followed, now);
+    report(ends, followed, now);
   }
   note_troubles();
   unresolved_.store(unresolved, std::memory_order_relaxed);

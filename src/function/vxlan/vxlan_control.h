@@ -55,11 +55,11 @@ class VxlanControl {
   struct Followed {
     NextHop hop;
     std::optional<Clock::time_point> since;  // unresolved
-    bool told = false;
+    bool reported = false;
   };
   void run();
   void look();
-  void tell(const Ends& ends, Followed& followed, Clock::time_point now);
+  void report(const Ends& ends, Followed& followed, Clock::time_point now);
   void note_troubles();
   void publish();
   void name_remotes();

@@ -53,7 +53,7 @@ std::vector<AclRule> in_match_order(std::vector<AclRule> rules) {
 
 Expected<void> check(std::span<const AclRule> rules) {
   if (rules.size() > max_rules) {
-    return make_error(std::to_string(rules.size()) + " ACL rules are more than a classifier has room for, " +
+    return make_error(std::to_string(rules.size()) + " ACL rules are more than a classifier has capacity for, " +
                       std::to_string(max_rules));
   }
   for (std::size_t i = 0; i < rules.size(); ++i) {

@@ -31,7 +31,7 @@ namespace sluice::lookup::acl {
 // Index of a rule in the list that the classifier was made of.
 using RuleIndex = std::uint32_t;
 inline constexpr RuleIndex no_match = 0xffff'ffff;
-// A list has no more rules than this (rte_acl's priorities and the GPU's records have room for no more).
+// A list has no more rules than this (rte_acl's priorities and the GPU's records have space for no more).
 inline constexpr std::uint32_t max_rules = 1U << 24;
 
 struct PortRange {
@@ -65,7 +65,7 @@ struct MaskedTags {
   bool operator==(const MaskedTags&) const = default;
 };
 
-// reject: deny, and the sender is told.
+// reject: deny, and the sender is notified.
 enum class ActionKind : std::uint8_t { permit, deny, mark, police, reject };
 inline constexpr std::size_t action_kinds = 5;
 // The frame does not go on, whatever the moment.

@@ -102,7 +102,7 @@ const std::vector<Option<Deed>>& deed_settings() {
            .by_default("`0`"),
        Option<Deed>{"action",
                     "`\"deny\"`: dropped, counted as `acl_denied`; `\"reject\"`: not forwarded, and [its sender is "
-                    "told](acl.md#reject), counted as `acl_rejected`; `\"mark\"`: goes on with another DSCP; "
+                    "notified](acl.md#reject), counted as `acl_rejected`; `\"mark\"`: goes on with another DSCP; "
                     "`\"police\"`: goes on within a rate",
                     read_kind,
                     {}}
@@ -190,7 +190,7 @@ bool check_icmp_family(Settings& section, const std::vector<AddressChoice>& sour
     const int family = one.protocol.value == protocol_icmp ? 4 : 6;
     if (holds(sources, family) && holds(destinations, family)) return true;
   }
-  if (protocols.empty() || sources.empty() || destinations.empty()) return true;  // is told
+  if (protocols.empty() || sources.empty() || destinations.empty()) return true;  // is reported
   const bool is_icmp4 = protocols.front().protocol.value == protocol_icmp;
   section.error("protocol", is_icmp4 ? "icmp is IPv4's, and the addresses are IPv6's: write icmpv6"
                                      : "icmpv6 is IPv6's, and the addresses are IPv4's: write icmp");
@@ -279,7 +279,7 @@ void multiply_out(Settings& section, const AclRule& rule, const Match& match, Ru
                                match.ingresses.size(), match.egresses.size()};
   std::size_t each = 1;
   for (const std::size_t size : sizes) each = capped_product(each, size);
-  if (each == 0 || sources.empty() || destinations.empty() || !ports_are_good) return;  // is told
+  if (each == 0 || sources.empty() || destinations.empty() || !ports_are_good) return;  // is reported
   const std::size_t count = capped_product(pairs_of_one_family(sources, destinations), each);
   if (count == 0) {
     section.error("destination", "is not of the source's family; make two rules of it");

@@ -48,7 +48,7 @@ TEST_F(ClassBenchTest, ReadsFilters) {
   EXPECT_EQ((*rules)[2].flags, (MaskedByte{0x80, 0xff}));
 }
 
-TEST_F(ClassBenchTest, FiltersThatNamePortsOfAProtocolWithoutAreRulesAndCanBeTold) {
+TEST_F(ClassBenchTest, FiltersThatNamePortsOfAProtocolWithoutAreRulesAndCanBeReported) {
   const auto rules =
       read_classbench(write("@1.2.3.4/32 0.0.0.0/0 0 : 65535 0 : 65535 0x01/0xFF\n"
                             "@1.2.3.4/32 0.0.0.0/0 0 : 65535 8 : 8 0x01/0xFF\n"

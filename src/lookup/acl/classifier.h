@@ -8,7 +8,7 @@
 // Threads: create() and destruction on the control thread; classify4() and classify6() on any number of threads at the
 // same time, without locks. Memory: rte_acl's tables lie in DPDK's heap, `max_table_bytes` at most for each family; in
 // passing a build takes several times that of ordinary memory. Errors: rules that check() refuses, tables that would be
-// larger than the limit or than the heap has room for. Cost: a build takes up to some seconds for 10,000 rules, a
+// larger than the limit or than the heap has capacity for. Cost: a build takes up to some seconds for 10,000 rules, a
 // lookup 50 to 200 ns of one core (docs/acl.md).
 #pragma once
 

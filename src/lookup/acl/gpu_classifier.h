@@ -6,7 +6,7 @@
 //
 // Rule changes: as of device/table_mirror.h, which is how a list becomes another. prepare() builds the new tables
 // beside the old ones; sync() carries them to the GPU, and then the next classify() uses them. generation() and of()
-// say which list the launches from now on use, so that their answers can be told apart.
+// say which list the launches from now on use, so that their answers can be distinguished.
 //
 // Threads: create() and prepare() as TableMirror::publish(); classify() and view() as sync().
 //

@@ -30,7 +30,7 @@ enum class SetType : std::uint8_t { addresses, ports };
 std::string_view name_of(SetType type);
 
 inline constexpr std::size_t most_set_entries = 1'000'000;
-// The largest file, and the largest change of the API: room for as many of the longest, which is a range of IPv6 (79
+// The largest file, and the largest change of the API: space for as many of the longest, which is a range of IPv6 (79
 // characters, in JSON 82; 91 with the last four bytes as those of IPv4), a line each.
 inline constexpr std::size_t largest_set_text = std::size_t{96} << 20;
 static_assert(largest_set_text >= most_set_entries * 96);

@@ -89,7 +89,7 @@ std::vector<SetEntry> all_but(std::vector<SetEntry> entries, std::uint8_t family
   return rest;
 }
 
-// Tells it; false.
+// Reports it; false.
 template <typename... Parts>
 bool RuleValues::mistake(std::string_view key, const Parts&... parts) {
   std::string text;

@@ -38,7 +38,7 @@ class RuleValues {
  public:
   RuleValues(Settings& rule, const ActionLimits& limits, RuleBook& book) : rule_(rule), limits_(limits), book_(book) {}
 
-  // None: a mistake, which is told. A key that is not there: one that holds always.
+  // None: a mistake, which is reported. A key that is not there: one that holds always.
   std::vector<AddressChoice> addresses(std::string_view key, Side side);
   std::vector<PortChoice> ports(std::string_view key, Side side);
   std::vector<ProtocolChoice> protocols();  // with tcp_flags and icmp_type

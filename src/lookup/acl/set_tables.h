@@ -44,7 +44,7 @@ class SetTables {
     std::vector<std::uint32_t> bits;
     bool empty() const { return starts.empty(); }
     std::uint32_t at(Value value) const {
-      // The last start that is not above the value, without a branch that nobody can foretell.
+      // The last start that is not above the value, without a branch that nobody can predict.
       const Value* first = starts.data();
       for (std::size_t count = starts.size(); count > 1;) {
         const std::size_t half = count / 2;

@@ -98,7 +98,7 @@ TEST(TablesTest, TenThousandRulesStayFarBelowTheLimit) {
   }
 }
 
-TEST(TablesTest, PagesTakeTheRoomOfTheRulesAndNotOfTheClasses) {
+TEST(TablesTest, PagesTakeTheCapacityOfTheRulesAndNotOfTheClasses) {
   std::vector<AclRule> rules(3000);
   for (std::uint32_t i = 0; i < rules.size(); ++i) {
     rules[i].source = packet::IpPrefix::host(packet::IpAddress::v4(0x0a00'0000 + 2 * i));

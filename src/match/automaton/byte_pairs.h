@@ -1,7 +1,7 @@
 // How rare a few bytes are in ordinary traffic: prose, HTML, scripts, HTTP, JSON, base64, programs, images and zeroes.
 //
 // By pairs: how often a byte follows another, of 62 kinds of (folded) bytes; scripts/make-byte-pairs counts them and
-// makes byte_pairs.cc. Good for telling which piece of a pattern is the rarer one. Words come out rarer than they are.
+// makes byte_pairs.cc. Good for judging which piece of a pattern is the rarer one. Words come out rarer than they are.
 //
 // Thread-safety: constants. Cost: two reads a byte.
 #pragma once

@@ -30,12 +30,12 @@ struct Found {
   const ClassMask* classes;
   unsigned klass;
   std::uint32_t* found;
-  std::size_t room;
+  std::size_t capacity;
   std::size_t count;
   std::size_t from;
-  std::uint32_t* found_in;  // by pattern; null: it is told once anyhow
+  std::uint32_t* found_in;  // by pattern; null: it is reported once anyhow
   std::uint32_t search;
-  std::vector<std::uint32_t>* before;  // null: it is told again
+  std::vector<std::uint32_t>* before;  // null: it is reported again
 };
 
 int record(unsigned id, unsigned long long /*from*/, unsigned long long to, unsigned /*flags*/, void* context) {
@@ -46,7 +46,7 @@ int record(unsigned id, unsigned long long /*from*/, unsigned long long to, unsi
     return 0;
   }
   if (all.found_in != nullptr && std::exchange(all.found_in[id], all.search) == all.search) return 0;
-  if (all.count < all.room) all.found[all.count] = id;
+  if (all.count < all.capacity) all.found[all.count] = id;
   ++all.count;
   return 0;
 }
@@ -179,7 +179,7 @@ CpuMatcher::Scratch::~Scratch() {
 }
 
 std::size_t CpuMatcher::match(Scratch& scratch, std::string_view payload, unsigned klass, std::uint32_t* found,
-                              std::size_t room, std::size_t from, bool goes_on) const {
+                              std::size_t capacity, std::size_t from, bool goes_on) const {
   const hs_database* const database = of_class_[klass];
   if (!goes_on && ++scratch.search_ == 0) {
     std::fill(scratch.found_in_.begin(), scratch.found_in_.end(), 0);
@@ -191,7 +191,7 @@ std::size_t CpuMatcher::match(Scratch& scratch, std::string_view payload, unsign
   Found all{classes_.data(),
             klass,
             found,
-            room,
+            capacity,
             0,
             from,
             found_in,
@@ -202,20 +202,20 @@ std::size_t CpuMatcher::match(Scratch& scratch, std::string_view payload, unsign
   if (done != HS_SUCCESS) [[unlikely]] {
     ++scratch.failed_;
   }
-  return scratch.before_.empty() ? all.count : look_again(scratch, payload, found, room, from, all.count);
+  return scratch.before_.empty() ? all.count : look_again(scratch, payload, found, capacity, from, all.count);
 }
 
-// What Hyperscan has told of bytes before `from` it does not tell again: whether it is there behind it, too. These are
-// few: what is in the last bytes of the piece before.
-std::size_t CpuMatcher::look_again(Scratch& scratch, std::string_view payload, std::uint32_t* found, std::size_t room,
-                                   std::size_t from, std::size_t count) const {
+// What Hyperscan has reported of bytes before `from` it does not report again: whether it is there behind it, too.
+// These are few: what is in the last bytes of the piece before.
+std::size_t CpuMatcher::look_again(Scratch& scratch, std::string_view payload, std::uint32_t* found,
+                                   std::size_t capacity, std::size_t from, std::size_t count) const {
   for (const std::uint32_t id : scratch.before_) {
     if (scratch.found_in_[id] == scratch.search_) continue;  // by an earlier slice
     const Needle& needle = needles_[id];
     const std::size_t begin = from - std::min(from, needle.size() - 1);
     if (needle.find(payload, begin, payload.size()) == Needle::npos) continue;
     scratch.found_in_[id] = scratch.search_;
-    if (count < room) found[count] = id;
+    if (count < capacity) found[count] = id;
     ++count;
   }
   return count;

@@ -32,9 +32,9 @@ namespace sluice::match {
 class CpuMatcher {
  public:
   enum class Mode : std::uint8_t {
-    once,      // Hyperscan tells each pattern once
-    slices,    // likewise; match() may be told a `from`, and that a search goes on
-    every_end  // likewise, and Hyperscan tells each end: slower where a pattern is there many times
+    once,      // Hyperscan reports each pattern once
+    slices,    // likewise; match() may be given a `from`, and that a search goes on
+    every_end  // likewise, and Hyperscan reports each end: slower where a pattern is there many times
   };
   static Expected<std::unique_ptr<CpuMatcher>> create(std::span<const Pattern> patterns, Mode mode = Mode::once);
   ~CpuMatcher();
@@ -53,7 +53,7 @@ class CpuMatcher {
    private:
     friend class CpuMatcher;
     hs_scratch* scratch_ = nullptr;
-    // By pattern: the search that found it last, so that each is told once.
+    // By pattern: the search that found it last, so that each is reported once.
     std::vector<std::uint32_t> found_in_;
     std::uint32_t search_ = 0;
     std::vector<std::uint32_t> before_;  // those that end before `from`, and may be there once more
@@ -61,11 +61,11 @@ class CpuMatcher {
   };
 
   // Writes the patterns (by index) of class `klass` that the payload holds, each once, in no particular order, to
-  // found[0 .. room); returns how many there are, which may be more than `room`. `from`: only those that end behind
-  // that many bytes of the payload; not in Mode::once, and `room` is that of all patterns. `goes_on`: of a search in
-  // slices, of which this is not the first one: what an earlier one found is not told again; likewise.
-  std::size_t match(Scratch& scratch, std::string_view payload, unsigned klass, std::uint32_t* found, std::size_t room,
-                    std::size_t from = 0, bool goes_on = false) const;
+  // found[0 .. capacity); returns how many there are, which may be more than `capacity`. `from`: only those that end
+  // behind that many bytes of the payload; not in Mode::once, and `capacity` is that of all patterns. `goes_on`: of a
+  // search in slices, of which this is not the first one: what an earlier one found is not reported again; likewise.
+  std::size_t match(Scratch& scratch, std::string_view payload, unsigned klass, std::uint32_t* found,
+                    std::size_t capacity, std::size_t from = 0, bool goes_on = false) const;
 
   std::size_t database_bytes() const;
   // Bytes of the longest pattern of a class.
@@ -78,7 +78,7 @@ class CpuMatcher {
   };
   CpuMatcher() = default;
   Expected<void> compile(std::span<const Pattern> patterns, Database& database) const;
-  std::size_t look_again(Scratch& scratch, std::string_view payload, std::uint32_t* found, std::size_t room,
+  std::size_t look_again(Scratch& scratch, std::string_view payload, std::uint32_t* found, std::size_t capacity,
                          std::size_t from, std::size_t count) const;
 
   std::vector<Database> databases_;

@@ -70,8 +70,8 @@ TEST(CpuMatcher, ClassesOfNearlyTheSamePatternsAreSearchedTogether) {
   EXPECT_EQ((*matcher)->longest(3), 0U);
 }
 
-// Of what is told once, the first one may be before the place, and others behind it.
-TEST(CpuMatcher, TellsAllThatEndsBehindAPlace) {
+// Of what is reported once, the first one may be before the place, and others behind it.
+TEST(CpuMatcher, ReportsAllThatEndsBehindAPlace) {
   std::mt19937 random(9);
   const auto text = [&](std::size_t size) {
     std::string out(size, ' ');
@@ -98,7 +98,7 @@ TEST(CpuMatcher, TellsAllThatEndsBehindAPlace) {
   }
 }
 
-TEST(CpuMatcher, TellsOnlyWhatEndsBehindAPlace) {
+TEST(CpuMatcher, ReportsOnlyWhatEndsBehindAPlace) {
   const std::vector<Pattern> patterns = {{"ab"}, {"b"}, {"cd"}};
   const auto matcher = CpuMatcher::create(patterns, CpuMatcher::Mode::slices);
   ASSERT_TRUE(matcher) << matcher.error().message;
@@ -116,7 +116,7 @@ TEST(CpuMatcher, TellsOnlyWhatEndsBehindAPlace) {
   EXPECT_THAT(found("abcd", 4), testing::IsEmpty());
 }
 
-TEST(CpuMatcher, ASearchInSlicesTellsEachPatternOnce) {
+TEST(CpuMatcher, ASearchInSlicesReportsEachPatternOnce) {
   const std::vector<Pattern> patterns = {{"ab"}, {"bcd"}, {"cd"}};
   const auto matcher = CpuMatcher::create(patterns, CpuMatcher::Mode::slices);
   ASSERT_TRUE(matcher) << matcher.error().message;
@@ -163,13 +163,13 @@ TEST(CpuMatcher, WhoeverHoldsAPatternHoldsItsKey) {
   for (int i = 0; i < 100; ++i) {
     const std::string payload = text(60);
     const std::set<std::uint32_t> present = test::keys_in(keys, payload, 0);
-    std::set<std::uint32_t> candidates;
+    std::set<std::uint32_t> prefilter_matches;
     for (const std::uint32_t k : present) {
-      for (const std::uint32_t p : keys.patterns_of(k)) candidates.insert(p);
+      for (const std::uint32_t p : keys.patterns_of(k)) prefilter_matches.insert(p);
     }
     const auto found = found_in(**matcher, payload);
     all += found.size();
-    EXPECT_TRUE(std::includes(candidates.begin(), candidates.end(), found.begin(), found.end()));
+    EXPECT_TRUE(std::includes(prefilter_matches.begin(), prefilter_matches.end(), found.begin(), found.end()));
   }
   EXPECT_GT(all, 500u);
 }

@@ -2,11 +2,11 @@
 // where they lie, in host memory or in device memory. The tables may be exchanged while frames are matched.
 //
 // Exact on keys: found and key[] of a frame are its keys, each once, in no particular order; with more than max_hits of
-// them, which of them are told is open.
+// them, which of them are reported is open.
 //
 // Other patterns: as of device/table_mirror.h, which is how a table becomes another. prepare() takes the new one;
 // sync() carries it to the GPU a piece at a time, and then the next match() uses it. generation() and of() say which
-// one the launches from now on use, so that their keys can be told apart. When the memory of an old table is written
+// one the launches from now on use, so that their keys can be distinguished. When the memory of an old table is written
 // again: device/device_table.h.
 //
 // Threads: create() and prepare() as TableMirror::publish(); all else as sync(). Errors: a CUDA error, or the GPU is
@@ -32,7 +32,7 @@ class GpuMatcher : public device::TableMirror {
   static constexpr std::size_t default_sync_bytes = 1U << 20;
 
   // Uploads the table. The gpu must outlive the GpuMatcher. `max_sync_bytes`: what one sync() moves. `whole`: frames
-  // with more than max_hits keys, which are told alike, are searched to their end, as a core does: for comparing.
+  // with more than max_hits keys, which are reported alike, are searched to their end, as a core does: for comparing.
   static Expected<std::unique_ptr<GpuMatcher>> create(device::Gpu& gpu, GramTable table,
                                                       std::size_t max_sync_bytes = default_sync_bytes,
                                                       bool whole = false, std::shared_ptr<const void> of = {});

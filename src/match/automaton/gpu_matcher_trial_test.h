@@ -19,7 +19,7 @@
 namespace sluice::match {
 
 inline constexpr std::uint32_t most_frames = 512;
-inline constexpr std::size_t room = 4 << 20;
+inline constexpr std::size_t capacity = 4 << 20;
 
 struct Frame {
   std::string bytes;
@@ -38,7 +38,7 @@ class GpuMatcherTrial : public testing::Test {
     auto gpu = device::Gpu::open(0, 1);
     ASSERT_TRUE(gpu) << gpu.error().message;
     gpu_ = std::move(*gpu);
-    memory_ = static_cast<char*>(gpu_->allocate_host(room).value());
+    memory_ = static_cast<char*>(gpu_->allocate_host(capacity).value());
     address_ = static_cast<std::uint64_t*>(gpu_->allocate_host(most_frames * 8).value());
     span_ = static_cast<Span*>(gpu_->allocate_host(most_frames * sizeof(Span)).value());
     klass_ = static_cast<std::uint8_t*>(gpu_->allocate_host(most_frames).value());
@@ -78,7 +78,7 @@ class GpuMatcherTrial : public testing::Test {
   // The same with the table that there is.
   std::size_t match(const KeySet& keys, const std::vector<Frame>& frames) {
     std::size_t at = 0;
-    std::memset(memory_, 'Q', room);
+    std::memset(memory_, 'Q', capacity);
     for (std::size_t i = 0; i < frames.size(); ++i) {
       at = (at + 127) / 128 * 128 + frames[i].skew;
       std::memcpy(memory_ + at, frames[i].bytes.data(), frames[i].bytes.size());
@@ -87,7 +87,7 @@ class GpuMatcherTrial : public testing::Test {
       klass_[i] = static_cast<std::uint8_t>(frames[i].klass);
       at += frames[i].bytes.size();
     }
-    EXPECT_LE(at, room);
+    EXPECT_LE(at, capacity);
     MatchBatch batch{address_, span_, klass_, found_, key_, static_cast<std::uint32_t>(frames.size())};
     batch.bytes = spread_;
     const std::size_t all = expect_keys(keys, frames, matcher_->match(batch, gpu_->stream(0)), [&] {
@@ -112,9 +112,9 @@ class GpuMatcherTrial : public testing::Test {
       const std::set<std::uint32_t> expected = test::keys_in(keys, frames[i].payload(), frames[i].klass);
       all += expected.size();
       EXPECT_EQ(found_[i], std::min<std::size_t>(expected.size(), max_hits + 1)) << "frame " << i;
-      const std::uint32_t told = std::min(found_[i], max_hits);
-      const std::set<std::uint32_t> got(key_ + i * max_hits, key_ + i * max_hits + told);
-      EXPECT_EQ(got.size(), told) << "frame " << i << ": a key twice";
+      const std::uint32_t reported = std::min(found_[i], max_hits);
+      const std::set<std::uint32_t> got(key_ + i * max_hits, key_ + i * max_hits + reported);
+      EXPECT_EQ(got.size(), reported) << "frame " << i << ": a key twice";
       EXPECT_TRUE(std::includes(expected.begin(), expected.end(), got.begin(), got.end())) << "frame " << i;
       EXPECT_EQ(marked(*every, i, keys.keys().size()), expected) << "frame " << i;
     }
@@ -200,7 +200,7 @@ TYPED_TEST_P(GpuSearch, a_key_counts_in_its_classes_only) {
   EXPECT_EQ(this->check(keys, frames), 3u);
 }
 
-TYPED_TEST_P(GpuSearch, more_keys_than_can_be_told_are_counted_as_more) {
+TYPED_TEST_P(GpuSearch, more_keys_than_can_be_reported_are_counted_as_more) {
   std::vector<Pattern> patterns;
   std::string all;
   for (char c = 'a'; c < 'a' + 20; ++c) {
@@ -242,7 +242,7 @@ TYPED_TEST_P(GpuSearch, agrees_with_a_plain_search_on_random_frames) {
 
 REGISTER_TYPED_TEST_SUITE_P(GpuSearch, finds_a_key_wherever_it_stands, a_key_that_is_partly_outside_the_payload_is_none,
                             neither_frames_side_by_side_nor_what_lies_between_make_a_key, case_is_folded_as_ascii,
-                            a_key_counts_in_its_classes_only, more_keys_than_can_be_told_are_counted_as_more,
+                            a_key_counts_in_its_classes_only, more_keys_than_can_be_reported_are_counted_as_more,
                             agrees_with_a_plain_search_on_random_frames);
 
 }  // namespace sluice::match

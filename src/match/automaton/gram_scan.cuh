@@ -155,7 +155,7 @@ class KeyScan {
                           const device::FrameUnit& unit, int begin, unsigned klass) {
     std::uint32_t at = 0, last = 0;
     std::uint64_t value = 0;
-    int room = 0;  // bytes of the payload up to the position
+    int available = 0;  // bytes of the payload up to the position
     while (__any_sync(device::every_lane, (long_ends | short_ends) != 0 || at < last)) {
       if constexpr (Hearer::counts) hearer_.keys((long_ends | short_ends) != 0 || at < last);
       if (at == last && (long_ends | short_ends) != 0) {
@@ -164,7 +164,7 @@ class KeyScan {
         const int e = __ffs(static_cast<int>(ends)) - 1;
         ends &= ends - 1;
         value = eight(word, e);
-        room = unit.offset + e + 1 - begin;
+        available = unit.offset + e + 1 - begin;
         const std::uint32_t* const bucket =
             is_long
                 ? view_.bucket + (GramTable::gram_hash(static_cast<std::uint32_t>(value >> 32)) >> view_.bucket_shift)
@@ -178,7 +178,7 @@ class KeyScan {
         const std::uint64_t key = static_cast<std::uint64_t>(raw.y) << 32 | raw.x;
         const int length = static_cast<int>(raw.z % 16);
         const bool same = ((value ^ key) >> (64 - 8 * length)) == 0;
-        if (same && length <= room && (raw.w >> klass & 1) != 0) hit = raw.z / 16;
+        if (same && length <= available && (raw.w >> klass & 1) != 0) hit = raw.z / 16;
       }
       if constexpr (Hearer::hears) {
         if (hit != no_hit) hearer_(unit.frame, hit);

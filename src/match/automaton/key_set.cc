@@ -68,10 +68,10 @@ class Chooser {
   }
 
  private:
-  // What is found of a key costs a core a candidate for each pattern that it stands for; what is found of its last four
-  // bytes only costs the GPU a comparison, some 256 times less. Traffic that resembles a pattern has its pieces more
-  // often than the table says, hence `least_share`: pieces that are all rare are told apart by how many patterns they
-  // bring.
+  // What is found of a key costs a core a prefilter match for each pattern that it stands for; what is found of its
+  // last four bytes only costs the GPU a comparison, some 256 times less. Traffic that resembles a pattern has its
+  // pieces more often than the table says, hence `least_share`: pieces that are all rare are distinguished by how many
+  // patterns they bring.
   std::string piece(const std::string& bytes) {
     if (bytes.size() <= Key::gram) return bytes;
     std::string best;

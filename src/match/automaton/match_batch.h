@@ -5,7 +5,7 @@
 
 namespace sluice::match {
 
-// Keys that are told of one frame. A frame with more has all of its keys looked for by the caller.
+// Keys that are reported of one frame. A frame with more has all of its keys looked for by the caller.
 inline constexpr std::uint32_t max_hits = 8;
 
 // The payload of a frame: bytes [begin, end) of it. begin >= end: there is none, and nothing is read.

@@ -1,7 +1,8 @@
 // Base64 (RFC 4648 section 4) as found in traffic: decodes up to the first byte that is none of it; line breaks and
 // blanks are skipped, as RFC 2045 has them.
 //
-// Thread-safety: any thread. Cost: some ns a byte; allocates where `out` has no room for base64_room(coded.size()).
+// Thread-safety: any thread. Cost: some ns a byte; allocates where `out` has no capacity for
+// base64_capacity(coded.size()).
 #pragma once
 
 #include <cstddef>
@@ -11,7 +12,7 @@
 namespace sluice::match {
 
 // Bytes that so many may be decoded to, at most.
-constexpr std::size_t base64_room(std::size_t coded) {
+constexpr std::size_t base64_capacity(std::size_t coded) {
   return coded / 4 * 3 + 3;
 }
 

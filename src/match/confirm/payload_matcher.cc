@@ -23,7 +23,7 @@ PayloadMatcher::Scratch::Scratch()
     pcre2_set_match_limit(context, limit);
     pcre2_set_depth_limit(context, limit);
   }
-  decoded_.reserve(base64_room(most_base64));
+  decoded_.reserve(base64_capacity(most_base64));
   variables_.reserve(most_variables);
 }
 

@@ -11,11 +11,11 @@
 //
 // Bounded: at most `most_steps` places are tried for a packet; what needs more is `given_up`. Regular expressions have
 // PCRE2's match limit at 3,500, as Suricata's default, and with the flag O at ten times that. Suricata lifts it to
-// PCRE2's own, 10,000,000, for those: an attacker's payload would hold a lane for 100 ms with one candidate, where
-// 35,000 take some 0.3 ms. A check whose expression exceeds its limit, or ends in another error, fails, negated or not,
-// and the rule is `given_up` unless it holds otherwise. Within a `deadline` the clock is read every 16 KiB of search,
-// 64 places or regular expression: one of these is the most that it is passed by. base64_decode looks at 65,535 bytes
-// at most, as Suricata's.
+// PCRE2's own, 10,000,000, for those: an attacker's payload would hold a lane for 100 ms with one prefilter match,
+// where 35,000 take some 0.3 ms. A check whose expression exceeds its limit, or ends in another error, fails, negated
+// or not, and the rule is `given_up` unless it holds otherwise. Within a `deadline` the clock is read every 16 KiB of
+// search, 64 places or regular expression: one of these is the most that it is passed by. base64_decode looks at 65,535
+// bytes at most, as Suricata's.
 //
 // Thread-safety: a PayloadMatcher is immutable; each thread has a Scratch. No allocation in matches() but by PCRE2 for
 // patterns it has no JIT code for. Cost: that of needle.h and PCRE2 (JIT).

@@ -233,8 +233,9 @@ TEST(Base64, DecodesUpToWhatIsNone) {
   EXPECT_EQ(decoded("#"), "");
 }
 
-TEST(Base64, HasRoomForWhatItDecodes) {
-  for (std::size_t size = 0; size < 100; ++size) EXPECT_LE(decoded(std::string(size, 'A')).size(), base64_room(size));
+TEST(Base64, HasCapacityForWhatItDecodes) {
+  for (std::size_t size = 0; size < 100; ++size)
+    EXPECT_LE(decoded(std::string(size, 'A')).size(), base64_capacity(size));
 }
 
 }  // namespace

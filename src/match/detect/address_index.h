@@ -25,7 +25,7 @@ namespace sluice::match {
 class AddressIndex {
  public:
   struct Entry {
-    std::uint32_t number;  // what is told of the set
+    std::uint32_t number;  // what is reported of the set
     const AddressSet* addresses;
   };
   static constexpr std::size_t most_listed = std::size_t{1} << 22;  // entries of all lists

@@ -2,12 +2,12 @@
 // what a rule does besides, it does, with its flowbits.
 //
 //     AlertFilter filter(rule_set, settings);                        // a lane's
-//     if (filter.tells(rule, packet, flow, microseconds)) ...        // for each alert, once
+//     if (filter.reports(rule, packet, flow, microseconds)) ...        // for each alert, once
 //
 // A suppression that is about the packet's addresses keeps it back first, and is not counted. Of event_filters one
 // counts for a rule: the one that names it, before one for its gid, before one for all; of equal ones the last. What
 // it counts are alerts: matches of which the rule's own `threshold` or `detection_filter` makes some. It counts as
-// rate_filter.h says, and what that calls "all" is told.
+// rate_filter.h says, and what that calls "all" is reported.
 //
 // Memory: as RateFilter, if there is any event_filter; some bytes a rule, if there is any suppression. Thread-safety:
 // none, one lane; `rules` outlives it. Cost: nothing without such lines.
@@ -26,7 +26,7 @@ class AlertFilter {
 
   // As RateFilter.
   void take_over(AlertFilter& before);
-  bool tells(std::uint32_t rule, const PacketFacts& packet, std::uint64_t flow, std::uint64_t microseconds) {
+  bool reports(std::uint32_t rule, const PacketFacts& packet, std::uint64_t flow, std::uint64_t microseconds) {
     if (!is_suppressed(rule, packet) && rates_.judge(rule, packet, flow, microseconds) == RateVerdict::all) return true;
     ++kept_back_;
     return false;

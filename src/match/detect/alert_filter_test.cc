@@ -29,18 +29,18 @@ PacketFacts packet_of(const char* source, const char* destination) {
   return packet;
 }
 
-// What is told of these alerts, of rules by number, all within one second: '1', else '.'.
-std::string told(AlertFilter& filter, std::initializer_list<std::uint32_t> rules, const PacketFacts& packet,
-                 std::uint64_t at = second) {
+// What is reported of these alerts, of rules by number, all within one second: '1', else '.'.
+std::string reported(AlertFilter& filter, std::initializer_list<std::uint32_t> rules, const PacketFacts& packet,
+                     std::uint64_t at = second) {
   std::string all;
-  for (const std::uint32_t rule : rules) all += filter.tells(rule, packet, 7, at) ? '1' : '.';
+  for (const std::uint32_t rule : rules) all += filter.reports(rule, packet, 7, at) ? '1' : '.';
   return all;
 }
 
-TEST(AlertFilterTest, TellsEverythingWithoutLinesAndTakesNoMemory) {
+TEST(AlertFilterTest, ReportsEverythingWithoutLinesAndTakesNoMemory) {
   const RuleSet rules = rules_with("");
   AlertFilter filter(rules, {});
-  EXPECT_EQ(told(filter, {0, 1, 2, 0}, packet_of("10.0.0.1", "10.0.0.2")), "1111");
+  EXPECT_EQ(reported(filter, {0, 1, 2, 0}, packet_of("10.0.0.1", "10.0.0.2")), "1111");
   EXPECT_EQ(filter.memory_bytes(), 0U);
   EXPECT_EQ(filter.kept_back(), 0U);
 }
@@ -49,7 +49,7 @@ TEST(AlertFilterTest, KeepsBackWhatIsSuppressed) {
   // Alerts of rules 1:1, 1:2 and 3:1 in packets from 10.0.0.1 to 192.0.2.1, the other way, and of IPv6.
   const struct {
     const char* lines;
-    const char* told;
+    const char* reported;
   } cases[] = {
       {"suppress gen_id 1, sig_id 1\n", ".11 .11 .11"},
       {"suppress gen_id 1, sig_id 0\n", "..1 ..1 ..1"},
@@ -68,10 +68,10 @@ TEST(AlertFilterTest, KeepsBackWhatIsSuppressed) {
   for (const auto& one : cases) {
     const RuleSet rules = rules_with(one.lines);
     AlertFilter filter(rules, {});
-    const std::string all = told(filter, {0, 1, 2}, packet_of("10.0.0.1", "192.0.2.1")) + " " +
-                            told(filter, {0, 1, 2}, packet_of("192.0.2.1", "10.0.0.1")) + " " +
-                            told(filter, {0, 1, 2}, packet_of("2001:db8::1", "2001:db8::2"));
-    EXPECT_EQ(all, one.told) << one.lines;
+    const std::string all = reported(filter, {0, 1, 2}, packet_of("10.0.0.1", "192.0.2.1")) + " " +
+                            reported(filter, {0, 1, 2}, packet_of("192.0.2.1", "10.0.0.1")) + " " +
+                            reported(filter, {0, 1, 2}, packet_of("2001:db8::1", "2001:db8::2"));
+    EXPECT_EQ(all, one.reported) << one.lines;
     EXPECT_EQ(filter.kept_back(), static_cast<std::uint64_t>(std::ranges::count(all, '.')));
     EXPECT_EQ(filter.memory_bytes(), 0U) << "nothing is counted";
   }
@@ -81,7 +81,7 @@ TEST(AlertFilterTest, CountsByTheLineThatNamesARuleMostClosely) {
   const std::string limit = "type limit, track by_src, count 1, seconds 60\n";
   const struct {
     std::string lines;
-    const char* told;  // of 1:1 three times, 1:2 three times, 3:1 three times
+    const char* reported;  // of 1:1 three times, 1:2 three times, 3:1 three times
   } cases[] = {
       {"event_filter gen_id 0, sig_id 0, " + limit, "1..1..1.."},
       {"event_filter gen_id 1, sig_id 0, " + limit, "1..1..111"},
@@ -102,7 +102,8 @@ TEST(AlertFilterTest, CountsByTheLineThatNamesARuleMostClosely) {
   for (const auto& one : cases) {
     const RuleSet rules = rules_with(one.lines);
     AlertFilter filter(rules, {});
-    EXPECT_EQ(told(filter, {0, 0, 0, 1, 1, 1, 2, 2, 2}, packet_of("10.0.0.1", "192.0.2.1")), one.told) << one.lines;
+    EXPECT_EQ(reported(filter, {0, 0, 0, 1, 1, 1, 2, 2, 2}, packet_of("10.0.0.1", "192.0.2.1")), one.reported)
+        << one.lines;
   }
 }
 
@@ -111,8 +112,8 @@ TEST(AlertFilterTest, ASuppressedAlertIsNotCounted) {
       "suppress gen_id 1, sig_id 1, track by_dst, ip 192.0.2.9\n"
       "event_filter gen_id 1, sig_id 1, type limit, track by_src, count 1, seconds 60\n");
   AlertFilter filter(rules, {});
-  EXPECT_EQ(told(filter, {0, 0}, packet_of("10.0.0.1", "192.0.2.9")), "..");
-  EXPECT_EQ(told(filter, {0, 0}, packet_of("10.0.0.1", "192.0.2.1")), "1.");
+  EXPECT_EQ(reported(filter, {0, 0}, packet_of("10.0.0.1", "192.0.2.9")), "..");
+  EXPECT_EQ(reported(filter, {0, 0}, packet_of("10.0.0.1", "192.0.2.1")), "1.");
 }
 
 TEST(AlertFilterTest, CountsGoOnWithOtherRules) {
@@ -120,10 +121,10 @@ TEST(AlertFilterTest, CountsGoOnWithOtherRules) {
   const RuleSet before = rules_with(line), after = rules_with("\n" + line);
   AlertFilter old(before, {}), fresh(after, {});
   const PacketFacts packet = packet_of("10.0.0.1", "192.0.2.1");
-  EXPECT_EQ(told(old, {0, 0}, packet), "1.");
+  EXPECT_EQ(reported(old, {0, 0}, packet), "1.");
   fresh.take_over(old);
-  EXPECT_EQ(told(fresh, {0}, packet, 2 * second), ".");
-  EXPECT_EQ(told(fresh, {0}, packet, 70 * second), "1");
+  EXPECT_EQ(reported(fresh, {0}, packet, 2 * second), ".");
+  EXPECT_EQ(reported(fresh, {0}, packet, 70 * second), "1");
   EXPECT_EQ(fresh.kept_back(), 2U);
 }
 

@@ -13,9 +13,9 @@ namespace sluice::match {
 namespace {
 
 // Of Found::open, without an allocation.
-constexpr std::size_t most_told_open = 64;
+constexpr std::size_t most_reported_open = 64;
 
-// Candidates that are sorted, whatever there are of rules; and words of their bits for each that cost as much as
+// Prefilter matches that are sorted, whatever there are of rules; and words of their bits for each that cost as much as
 // sorting it.
 constexpr std::size_t few_ranks = 32, words_worth_sorting = 8;
 
@@ -24,7 +24,7 @@ constexpr std::size_t few_ranks = 32, words_worth_sorting = 8;
 Detector::Scratch::Scratch(const Detector& detector) : seen_((detector.ranked_.size() + 63) / 64) {
   ranks_.reserve(detector.ranked_.size());
   open_.reserve(2 * detector.ranked_.size());
-  told_open_.reserve(most_told_open);
+  reported_open_.reserve(most_reported_open);
   begun_.reserve(3 * detector.ranked_.size());
   waiting_.reserve(static_cast<std::size_t>(std::ranges::count(detector.waits_, true)));
   unset_.reserve(static_cast<std::size_t>(std::ranges::count(detector.asks_http_, true)));
@@ -110,7 +110,7 @@ bool Detector::collect(Point point, const PacketFacts& packet, const Found& foun
   scratch.piece_ = found.piece;
   scratch.body_ = found.body;
   scratch.body_before_ = found.body_before;
-  if (scratch.new_only_) scratch.told_open_.assign(found.open.begin(), found.open.end());
+  if (scratch.new_only_) scratch.reported_open_.assign(found.open.begin(), found.open.end());
   const auto is_out_of_scope = [&](std::uint32_t rank) {
     return found.scope != Scope::all && about_packets_[rank] == (found.scope == Scope::streams);
   };
@@ -139,12 +139,13 @@ bool Detector::collect(Point point, const PacketFacts& packet, const Found& foun
     for (const std::uint32_t rank : group(point).ranks_of_pattern[pattern]) add_rank(rank);
   }
   if (point == Point::packet) {
-    // Here and not as candidates: of what a header excludes nothing is left to be confirmed, whatever time there is.
+    // Here and not as prefilter matches: of what a header excludes nothing is left to be confirmed, whatever time there
+    // is.
     const auto add_admitted = [&](std::uint32_t rank) {
       if (!is_out_of_scope(rank) && admits_packet(set_.rules[ranked_[rank].rule], packet)) add_rank(rank);
     };
     without_pattern_.collect(packet, add_admitted);
-    if (!found.addresses_told && !of_addresses_.is_empty()) of_addresses_.collect(packet, add_admitted);
+    if (!found.addresses_tried && !of_addresses_.is_empty()) of_addresses_.collect(packet, add_admitted);
     without_key_.collect(packet, [&](std::uint32_t rank) {
       if (!is_out_of_scope(rank) && (found.by_keys || is_there(rank, packet, found))) add_rank(rank);
     });
@@ -218,7 +219,7 @@ bool Detector::comes_with(std::uint32_t rank, std::string_view window, std::size
 // has come with the piece.
 bool Detector::has_come(std::uint32_t rank, std::string_view window, const Scratch& scratch) const {
   if (!scratch.new_only_ || best_[rank].bytes.empty()) return true;
-  const std::vector<std::uint32_t>& open = scratch.told_open_;
+  const std::vector<std::uint32_t>& open = scratch.reported_open_;
   if (std::find(open.begin(), open.end(), ranked_[rank].rule) != open.end()) return true;
   return comes_with(rank, window, scratch.piece_.size());
 }
@@ -251,7 +252,7 @@ Detector::Outcome Detector::confirm(const PacketFacts& packet, const FlowFacts& 
       continue;
     }
     const std::uint64_t now = bounded ? __rdtsc() : 0;
-    if (outcome.confirmed == budget.candidates || (bounded && now - began >= budget.ticks)) {
+    if (outcome.confirmed == budget.prefilter_matches || (bounded && now - began >= budget.ticks)) {
       outcome.left = static_cast<std::uint32_t>(scratch.ranks_.size()) - outcome.confirmed - passed_by;
       outcome.decisive |= rank < decisive_;
       break;

@@ -1,7 +1,7 @@
 // Which rules a packet satisfies: takes what a multi-pattern matcher has found in its payload, and confirms the rest.
 //
 //     auto detector = Detector::make(std::move(rule_set));          // once, seconds for 20,000 rules
-//     matchers over detector->patterns(buffer), told the packet's class    // GpuMatcher or CpuMatcher
+//     matchers over detector->patterns(buffer), given the packet's class    // GpuMatcher or CpuMatcher
 //     detector->inspect(point, packet, flow, buffers, found, scratch, matched);
 //
 // Each rule is inspected at one point: where the last of what it looks at is known. A rule without payload checks, or
@@ -12,41 +12,41 @@
 // with less of it, and of which nothing but its contents may change that, is confirmed again only when one of these
 // ends in the new bytes (Found::body_before).
 //
-// A rule is a candidate when its best pattern was found, or when it has none and its header may admit the packet
+// A rule is a prefilter match when its best pattern was found, or when it has none and its header may admit the packet
 // (header_index.h); in both cases only if a glance at ports, flags and sizes lets it (header_gate.h). A pattern of one
 // byte, and one of two that most payloads hold, of a rule for few ports, is not searched for with the others: of the
 // few packets that its rule's header admits, it is looked for in the payload.
 //
-// Candidates are confirmed in the order in which Suricata treats rules (rules/rule_order.h): pass, drop, reject, alert;
-// of one action those first that set flowbits, then those that set and ask for some, that ask for some, and all others;
-// of these by priority and sid. A rule that asks for a flowbit is inspected at later points of its message once more,
-// where one that sets it has held there. Where rules of several parts of a message set and clear flowbits, or ask that
-// one is not set, they are confirmed but for these; the caller settles them when a piece of the stream has told all
-// that it holds of the message. Rules of a stream that ask for a flowbit that HTTP sets are told, too. A pass rule that
-// holds ends it: nothing else counts for this packet. Rules with `threshold` or `detection_filter` are told whenever
-// they hold, and a pass rule with one does not end it: the caller counts (rate_filter.h).
+// Prefilter matches are confirmed in the order in which Suricata treats rules (rules/rule_order.h): pass, drop, reject,
+// alert; of one action those first that set flowbits, then those that set and ask for some, that ask for some, and all
+// others; of these by priority and sid. A rule that asks for a flowbit is inspected at later points of its message once
+// more, where one that sets it has held there. Where rules of several parts of a message set and clear flowbits, or ask
+// that one is not set, they are confirmed but for these; the caller settles them when a piece of the stream has
+// reported all that it holds of the message. Rules of a stream that ask for a flowbit that HTTP sets are reported, too.
+// A pass rule that holds ends it: nothing else counts for this packet. Rules with `threshold` or `detection_filter` are
+// reported whenever they hold, and a pass rule with one does not end it: the caller counts (rate_filter.h).
 //
 // Of rules that look at HTTP and at the payload many have but a common pattern in HTTP's buffers. One in the payload
 // that ordinary traffic does not have is among the patterns of Point::packet, and where a caller knows that none of
-// these is there (calls_for_http()), those rules are no candidates.
+// these is there (calls_for_http()), those rules are no prefilter matches.
 //
 // Rules that name places from the payload's beginning (rules/rule_scope.h) are tried, of a piece of a stream, in the
 // window and then in the piece by itself, as Suricata falls back to the packet.
 //
 // Of a piece of a stream, a rule may need bytes that are still to come: its best pattern is in the window, or begins at
 // the window's end, but not all of its checks hold. Scratch::open() has those rules, and with the next piece the caller
-// tells them again (Found::open). What a budget leaves, what is given up, and what the packet's header or flowbits do
+// reports them again (Found::open). What a budget leaves, what is given up, and what the packet's header or flowbits do
 // not let hold, is not open.
 //
 // A search by keys leads to a rule with the piece that has the key of its pattern, which may end in a later one. What
-// is found so early and not open, whatever it does not hold for, is in Scratch::begun(), and the caller tells it with
+// is found so early and not open, whatever it does not hold for, is in Scratch::begun(), and the caller reports it with
 // the next piece (Found::begun): it is tried where its pattern ends, as after a search for patterns, and stays begun as
 // long as the pattern goes on.
 //
-// Bounded: so many candidates are confirmed for a packet, none begun after a given time (Budget), and one that has been
-// begun is given up when that is over, but has `least_ticks`; what is left is told by `Outcome::left`, and the caller
-// says what becomes of such a packet. Rules that decide about packets are looked at first, so that what is left is for
-// the most part of rules that only tell (Outcome::decisive).
+// Bounded: so many prefilter matches are confirmed for a packet, none begun after a given time (Budget), and one that
+// has been begun is given up when that is over, but has `least_ticks`; what is left is reported by `Outcome::left`, and
+// the caller says what becomes of such a packet. Rules that decide about packets are looked at first, so that what is
+// left is for the most part of rules that only report (Outcome::decisive).
 //
 // Thread-safety: immutable; each thread has a Scratch. No allocation in inspect() but by PCRE2 for patterns it has no
 // JIT code for.
@@ -83,7 +83,7 @@ class Detector {
  public:
   // An Error names what of which rule cannot be compiled, or that the rules name too many flowbits. `before`: of whose
   // flows the flowbits go on to mean the same, by name; those of `rules` come behind its own or, where there is no more
-  // room, in the place of such as neither names.
+  // capacity, in the place of such as neither names.
   static Expected<std::unique_ptr<Detector>> make(RuleSet rules, const Detector* before = nullptr);
 
   const RuleSet& rules() const { return set_; }
@@ -112,7 +112,7 @@ class Detector {
    public:
     explicit Scratch(const Detector& detector);
     PayloadMatcher::Scratch payload;
-    std::size_t candidates() const { return ranks_.size(); }  // that collect() has left
+    std::size_t prefilter_matches() const { return ranks_.size(); }  // that collect() has left
     // Of Found::stream, after collect() and confirm(): rules, one maybe several times.
     std::span<const std::uint32_t> open() const { return open_; }
     // Of Found::stream and by_keys, likewise: rules of which a part of the pattern is at the window's end, and which
@@ -125,7 +125,7 @@ class Detector {
 
    private:
     friend class Detector;
-    std::vector<std::uint32_t> ranks_;  // candidates
+    std::vector<std::uint32_t> ranks_;  // prefilter matches
     std::vector<std::uint64_t> seen_;   // by rank, a bit each
     std::vector<std::uint32_t> open_;   // rules
     Point point_ = Point::packet;
@@ -135,19 +135,19 @@ class Detector {
     std::string_view piece_;
     std::string_view body_;
     std::size_t body_before_ = 0;
-    std::vector<std::uint32_t> told_open_;  // Found::open
+    std::vector<std::uint32_t> reported_open_;  // Found::open
     std::vector<std::uint32_t> begun_;
     std::vector<std::uint32_t> waiting_, unset_;
   };
 
   static constexpr std::uint64_t unlimited = PayloadMatcher::unlimited;
-  static constexpr std::uint64_t least_ticks = 1 << 15;  // about 10 us: nearly all candidates end within it
+  static constexpr std::uint64_t least_ticks = 1 << 15;  // about 10 us: nearly all prefilter matches end within it
   struct Budget {
-    std::uint32_t candidates;
+    std::uint32_t prefilter_matches;
     std::uint64_t ticks = unlimited;  // of the time-stamp counter
   };
   struct Outcome {
-    std::uint32_t confirmed = 0;  // candidates looked at
+    std::uint32_t confirmed = 0;  // prefilter matches looked at
     std::uint64_t ticks = 0;      // what that took, if time is limited
     std::uint32_t left = 0;       // not looked at: the budget was used up, or the payload's checks were given up
     std::uint32_t given_up = 0;   // the latter of these
@@ -168,7 +168,7 @@ class Detector {
     // Bytes of Buffer::payload, where it is inspected.
     std::size_t inspected = HeaderGate::unknown;
     Scope scope = Scope::all;
-    // A piece of a stream: what is open is told.
+    // A piece of a stream: what is open is reported.
     bool stream = false;
     bool open_unknown = false;                 // of it: rules are open besides those of `open`
     std::string_view piece{};                  // the new bytes of Buffer::payload, of which rules may name places
@@ -178,16 +178,16 @@ class Detector {
     std::span<const std::uint32_t> without{};  // rules not to be tried; they may begin
     bool growing = false;                      // the point's body is not whole yet
     std::string_view body{};                   // if it is growing
-    std::size_t body_before = 0;               // with so many of its bytes all candidates were confirmed before
-    bool addresses_told = false;               // rules about addresses alone have been tried with these
+    std::size_t body_before = 0;               // with so many of its bytes all prefilter matches were confirmed before
+    bool addresses_tried = false;              // rules about addresses alone have been tried with these
     // Of a point of HTTP: no pattern that calls_for_http() is in Buffer::payload, and so no rule that needs one holds.
     bool payload_is_ordinary = false;
   };
   // The first half of inspect(), for callers to whom what the second half takes is dear: false where there is no
-  // candidate, as with most packets, and nothing is to be inspected.
+  // prefilter match, as with most packets, and nothing is to be inspected.
   bool collect(Point point, const PacketFacts& packet, const Found& found, Scratch& scratch) const;
   // Whether collect() leaves any at Point::packet for such a packet in which no key is. A few ns.
-  bool has_candidates_without_keys(const PlainFacts& packet) const {
+  bool has_matches_without_keys(const PlainFacts& packet) const {
     bool any = false;
     const auto found = [&](std::uint32_t rank) { any |= gates_[rank].passes(packet); };
     without_any_.collect(packet, found);
@@ -195,13 +195,13 @@ class Detector {
     return any;
   }
   // Likewise, of such a packet of that flow: whether a rule that is found without keys may hold, or one of these
-  // patterns, by what of ports, flags, sizes and the flow's direction and state gates ask for. `addresses_told`: as
+  // patterns, by what of ports, flags, sizes and the flow's direction and state gates ask for. `addresses_tried`: as
   // Found's.
-  bool may_hold_without_keys(const PlainFacts& packet, const FlowFacts& flow, bool addresses_told) const {
+  bool may_hold_without_keys(const PlainFacts& packet, const FlowFacts& flow, bool addresses_tried) const {
     bool any = false;
     const auto found = [&](std::uint32_t rank) { any |= gates_[rank].passes(flow) && gates_[rank].passes(packet); };
     without_any_.collect(packet, found);
-    if (!addresses_told && !of_addresses_.is_empty()) of_addresses_.collect(packet, found);
+    if (!addresses_tried && !of_addresses_.is_empty()) of_addresses_.collect(packet, found);
     return any;
   }
   bool may_hold(const PlainFacts& packet, const FlowFacts& flow, std::span<const std::uint32_t> patterns) const;
@@ -214,7 +214,7 @@ class Detector {
   }
   // Some rule drops or rejects. Where none does, no rule that is left could have stopped a packet.
   bool blocks() const { return blocks_; }
-  // What becomes of a packet may depend on the rule, and not only who is told: it drops, rejects or passes, or sets
+  // What becomes of a packet may depend on the rule, and not only who is notified: it drops, rejects or passes, or sets
   // flowbits where a rule that does asks for some. None is where nothing blocks().
   bool is_decisive(std::uint32_t rule) const { return rank_of_[rule] < decisive_; }
   // The rule has a best pattern that it is found by.
@@ -223,16 +223,16 @@ class Detector {
   bool comes(std::uint32_t rule, std::string_view window, std::size_t piece) const {
     return has_pattern(rule) && comes_with(rank_of_[rule], window, piece);
   }
-  // Of the candidates that collect() left, those that are of `rules` are taken out. False: no other is there.
+  // Of the prefilter matches that collect() left, those that are of `rules` are taken out. False: no other is there.
   bool leave_out(std::span<const std::uint32_t> rules, Scratch& scratch) const;
-  // The second half: of the candidates that collect() left in `scratch`.
+  // The second half: of the prefilter matches that collect() left in `scratch`.
   Outcome confirm(const PacketFacts& packet, const FlowFacts& flow, FlowBits* bits, const Buffers& buffers,
                   Budget budget, Scratch& scratch, std::vector<std::uint32_t>& matched) const;
-  // Of rules that confirm() has told as waiting(), in any order, more than once or not: those that hold, in the order
-  // of treatment, which change their flowbits.
+  // Of rules that confirm() has reported as waiting(), in any order, more than once or not: those that hold, in the
+  // order of treatment, which change their flowbits.
   void settle(std::span<const std::uint32_t> waiting, FlowBits* bits, Scratch& scratch,
               std::vector<std::uint32_t>& matched) const;
-  // As collect(), of a piece of a stream, no rules but these, which were told as unset().
+  // As collect(), of a piece of a stream, no rules but these, which were reported as unset().
   bool collect_unset(std::span<const std::uint32_t> rules, std::string_view piece, Scratch& scratch) const;
   // `matched`: rules (by index into rules().rules)
   // that hold are appended, in the order of treatment; noalert ones too. `bits`: of the packet's flow; null: it has

@@ -111,7 +111,7 @@ void Detector::find_decisive() {
   }
 }
 
-// Nothing: there is no room.
+// Nothing: there is no capacity.
 std::optional<std::size_t> Detector::number_of_bit(const std::string& name, const FlowBits& kept) {
   auto at = static_cast<std::size_t>(std::find(bit_names_.begin(), bit_names_.end(), name) - bit_names_.begin());
   if (at == bit_names_.size() && at < max_flowbits) bit_names_.push_back(name);

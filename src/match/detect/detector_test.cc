@@ -116,7 +116,7 @@ TEST_F(DetectorTest, RulesThatSetFlowbitsComeBeforeThoseThatAskForThem) {
   EXPECT_THAT(sids(tcp(1, 2, "abc"), &bits), testing::ElementsAre(2)) << "the action comes first";
 }
 
-TEST_F(DetectorTest, WhatTheBudgetLeavesIsTold) {
+TEST_F(DetectorTest, WhatTheBudgetLeavesIsReported) {
   std::string rules;
   for (int i = 1; i <= 9; ++i)
     rules += "alert tcp any any -> any any (content:\"x\"; sid:" + std::to_string(i) + ";)\n";
@@ -127,7 +127,7 @@ TEST_F(DetectorTest, WhatTheBudgetLeavesIsTold) {
   EXPECT_EQ(outcome_.left, 0u);
 }
 
-// Of two candidates for "x" the budget has room for the first in the order of treatment.
+// Of two prefilter matches for "x" the budget has capacity for the first in the order of treatment.
 TEST_F(DetectorTest, WhatTheBudgetLeavesIsDecisiveWhereItCouldChangeWhatBecomesOfThePacket) {
   const std::string any = " tcp any any -> any any (content:\"x\"; ";
   const std::string alert = "alert" + any, drop = "drop" + any, pass = "pass" + any, reject = "reject" + any;
@@ -166,7 +166,7 @@ TEST_F(DetectorTest, WhatTheBudgetLeavesIsDecisiveWhereItCouldChangeWhatBecomesO
   }
 }
 
-TEST_F(DetectorTest, RulesOutOfScopeAreNoCandidates) {
+TEST_F(DetectorTest, RulesOutOfScopeAreNoPrefilterMatches) {
   use("alert tcp any any -> any any (content:\"evil\"; sid:1;)\n"
       "alert tcp any any -> any any (content:\"evil\"; dsize:4; sid:2;)\n"
       "alert tcp any any -> any any (pcre:\"/ev.l/\"; sid:3;)\n"
@@ -177,16 +177,16 @@ TEST_F(DetectorTest, RulesOutOfScopeAreNoCandidates) {
   using Scope = Detector::Scope;
   const struct {
     Scope scope;
-    std::size_t candidates;
+    std::size_t prefilter_matches;
   } cases[] = {{Scope::all, 4}, {Scope::packets, 2}, {Scope::streams, 2}};
   for (const auto& one : cases) {
     Detector::Scratch scratch(*detector_);
     EXPECT_TRUE(detector_->collect(Point::packet, facts, {found, false, facts.payload.size(), one.scope}, scratch));
-    EXPECT_EQ(scratch.candidates(), one.candidates) << static_cast<int>(one.scope);
+    EXPECT_EQ(scratch.prefilter_matches(), one.prefilter_matches) << static_cast<int>(one.scope);
   }
 }
 
-TEST_F(DetectorTest, WhatPortsFlagsAndSizesRuleOutIsNoCandidate) {
+TEST_F(DetectorTest, WhatPortsFlagsAndSizesRuleOutIsNoPrefilterMatch) {
   use("alert tcp any any -> any 7777 (content:\"t \"; sid:1;)\n"
       "alert tcp any any -> any any (flags:SF; content:\"t \"; sid:2;)\n"
       "alert tcp any any -> any 9999 (isdataat:!2; sid:3;)\n");
@@ -250,7 +250,7 @@ TEST_F(DetectorTest, OnlyBuffersThatAPatternMayBeInHaveToBeSearched) {
 }
 
 // One after the other, each with names of its own: the rules as such name few.
-TEST(Detector, FlowbitsThatNoRulesNameAnyMoreMakeRoom) {
+TEST(Detector, FlowbitsThatNoRulesNameAnyMoreGiveWay) {
   const auto rules = [](std::size_t from, std::size_t count) {
     std::string text;
     for (std::size_t i = from; i < from + count; ++i) {
@@ -276,7 +276,7 @@ TEST(Detector, FlowbitsThatNoRulesNameAnyMoreMakeRoom) {
   EXPECT_FALSE(Detector::make(rules(0, 513)));
 }
 
-TEST_F(DetectorTest, WhatLooksAtPortsOfItsOwnIsNotToldOfOtherPackets) {
+TEST_F(DetectorTest, WhatLooksAtPortsOfItsOwnIsNotReportedOfOtherPackets) {
   std::string rules =
       "alert udp any any -> any 5632 (content:\"ST\"; sid:1;)\nalert udp any any -> any any (content:\"x\"; sid:2;)\n"
       "alert tcp any any -> any 7777 (content:\"ST\"; sid:3;)\nalert tcp any any -> any any (content:\"x\"; sid:4;)\n"
@@ -289,25 +289,25 @@ TEST_F(DetectorTest, WhatLooksAtPortsOfItsOwnIsNotToldOfOtherPackets) {
   }
   use(rules);
   const TrafficClasses& classes = detector_->classes();
-  const auto told = [&](std::uint32_t sid, std::uint8_t protocol, std::uint16_t source, std::uint16_t destination) {
+  const auto reported = [&](std::uint32_t sid, std::uint8_t protocol, std::uint16_t source, std::uint16_t destination) {
     const auto rule = std::ranges::find(detector_->rules().rules, sid, &Rule::sid);
     return (classes.classes_of(*rule) >> classes.class_of(protocol, source, destination, true) & 1) != 0;
   };
   constexpr std::uint8_t is_tcp = packet::protocol_tcp, is_udp = packet::protocol_udp;
   for (const std::uint16_t port : {40'000, 53, 7777}) {
-    EXPECT_FALSE(told(1, is_udp, 40'000, port)) << port;
-    EXPECT_TRUE(told(2, is_udp, 40'000, port)) << port;
+    EXPECT_FALSE(reported(1, is_udp, 40'000, port)) << port;
+    EXPECT_TRUE(reported(2, is_udp, 40'000, port)) << port;
   }
-  EXPECT_TRUE(told(1, is_udp, 40'000, 5632));
+  EXPECT_TRUE(reported(1, is_udp, 40'000, 5632));
   for (const std::uint16_t source : {40'000, 100, 5632}) {
     for (const std::uint16_t port : {40'000, 101, 443}) {
-      EXPECT_FALSE(told(3, is_tcp, source, port)) << source << ' ' << port;
-      EXPECT_FALSE(told(5, is_tcp, source, port)) << source << ' ' << port;
-      EXPECT_TRUE(told(4, is_tcp, source, port)) << source << ' ' << port;
+      EXPECT_FALSE(reported(3, is_tcp, source, port)) << source << ' ' << port;
+      EXPECT_FALSE(reported(5, is_tcp, source, port)) << source << ' ' << port;
+      EXPECT_TRUE(reported(4, is_tcp, source, port)) << source << ' ' << port;
     }
-    EXPECT_TRUE(told(3, is_tcp, source, 7777)) << source;
-    EXPECT_TRUE(told(5, is_tcp, source, 8888)) << source;
-    EXPECT_TRUE(told(5, is_tcp, 8888, source)) << source;
+    EXPECT_TRUE(reported(3, is_tcp, source, 7777)) << source;
+    EXPECT_TRUE(reported(5, is_tcp, source, 8888)) << source;
+    EXPECT_TRUE(reported(5, is_tcp, 8888, source)) << source;
   }
   constexpr std::uint16_t ports[] = {100, 101, 5632, 7777, 8888, 40'000};
   constexpr std::uint8_t address[4] = {10, 0, 0, 1};
@@ -317,7 +317,8 @@ TEST_F(DetectorTest, WhatLooksAtPortsOfItsOwnIsNotToldOfOtherPackets) {
         const PacketFacts facts = packet_of(4, protocol, {address, source}, {address, destination});
         for (const Rule& rule : detector_->rules().rules) {
           if (!admits(rule, facts, {})) continue;
-          EXPECT_TRUE(told(rule.sid, protocol, source, destination)) << rule.sid << ' ' << source << ' ' << destination;
+          EXPECT_TRUE(reported(rule.sid, protocol, source, destination))
+              << rule.sid << ' ' << source << ' ' << destination;
         }
       }
     }

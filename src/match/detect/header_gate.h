@@ -1,6 +1,6 @@
 // Whether a rule may hold for a packet, by what is compared in a few nanoseconds: protocol, ports, TCP flags, ICMP's
-// type and the payload's size. The matcher tells what it finds by classes of traffic, 32 for the ports of thousands of
-// rules, and a pattern of two bytes is in most payloads. Most rules that it leads to end here, and with them most
+// type and the payload's size. The matcher reports what it finds by classes of traffic, 32 for the ports of thousands
+// of rules, and a pattern of two bytes is in most payloads. Most rules that it leads to end here, and with them most
 // packets, before anything of flows and buffers is put together for them.
 //
 // A necessary condition: what does not pass does not hold. What passes need not hold (confirm/header_match.h).

@@ -28,7 +28,7 @@ namespace sluice::match {
 class HeaderIndex {
  public:
   struct Entry {
-    std::uint32_t rank;  // what is told of the rule
+    std::uint32_t rank;  // what is reported of the rule
     const Rule* rule;
   };
   HeaderIndex() = default;

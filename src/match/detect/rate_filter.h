@@ -1,4 +1,5 @@
-// Counts the matches of rules with `threshold` or `detection_filter`: whether one that holds is told, and acted upon.
+// Counts the matches of rules with `threshold` or `detection_filter`: whether one that holds is reported, and acted
+// upon.
 //
 //     RateFilter rates(rule_set, settings);                              // a lane's
 //     switch (rates.judge(rule, packet, flow, microseconds)) ...         // for each rule that held, once

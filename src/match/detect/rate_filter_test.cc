@@ -47,7 +47,7 @@ class RateFilterTest : public testing::Test {
   std::unique_ptr<RateFilter> rates_;
 };
 
-TEST_F(RateFilterTest, ARuleWithoutARateIsAlwaysTold) {
+TEST_F(RateFilterTest, ARuleWithoutARateIsAlwaysReported) {
   use("");
   EXPECT_EQ(at({0, 0, 0}), "AAA");
   EXPECT_EQ(rates_->memory_bytes(), 0U);

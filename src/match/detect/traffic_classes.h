@@ -1,11 +1,11 @@
-// Which rules matter for a packet by its protocol and ports alone: up to 32 classes of traffic, so that a matcher tells
-// only what the packet's own rules look for (Snort's and Suricata's port groups, as a bit each).
+// Which rules matter for a packet by its protocol and ports alone: up to 32 classes of traffic, so that a matcher
+// reports only what the packet's own rules look for (Snort's and Suricata's port groups, as a bit each).
 //
 // The TCP ports that rules name most often form up to 12 groups. A TCP packet's class follows from the group of its
 // destination port and that of its source port: one for each group on either side, one for ports of no group, one for
 // packets with both. A packet with a port that some rule names, but of no group, is of a class of its own, and so are
-// UDP packets with such a port. What looks for two bytes on port 5632 shall not be told of everybody's packets. Further
-// classes: other UDP, ICMP, the rest.
+// UDP packets with such a port. What looks for two bytes on port 5632 shall not be reported of everybody's packets.
+// Further classes: other UDP, ICMP, the rest.
 //
 // Immutable once made; any thread. class_of(): a few ns. Memory: 64 KiB.
 #pragma once

@@ -115,7 +115,7 @@ constexpr auto table = std::to_array<Keyword>({
     {.name = "decode-event", .why = "malformed frames are drops by reason, not events"},
     {.name = "stream-event", .why = "anomalies of TCP are not events"},
     {.name = "engine-event", .why = "the engine's anomalies are not events"},
-    {.name = "http_encode", .why = "kinds of encoding in HTTP are not told apart"},
+    {.name = "http_encode", .why = "kinds of encoding in HTTP are not distinguished"},
     {.name = "http_raw_cookie", .why = "cookies are there in one form only"},
     {.name = "http_request_header", .why = "headers are one buffer, not one for each"},
     {.name = "http_response_header", .why = "headers are one buffer, not one for each"},

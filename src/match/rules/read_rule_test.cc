@@ -63,22 +63,22 @@ TEST(ReadRule, KnowsActionsAndProtocols) {
   EXPECT_STREQ(name_of(Action::reject), "reject");
 }
 
-TEST(ReadRule, KnowsWhomARejectTellsAndWhatASilentDropIs) {
+TEST(ReadRule, KnowsWhomARejectNotifiesAndWhatASilentDropIs) {
   const struct {
     const char* word;
     Action action;
-    Told told;
+    Notified notified;
     bool noalert;
-  } cases[] = {{"reject", Action::reject, Told::source, false},
-               {"rejectsrc", Action::reject, Told::source, false},
-               {"rejectdst", Action::reject, Told::destination, false},
-               {"RejectBoth", Action::reject, Told::both, false},
-               {"drop", Action::drop, Told::source, false},
-               {"sdrop", Action::drop, Told::source, true}};
+  } cases[] = {{"reject", Action::reject, Notified::source, false},
+               {"rejectsrc", Action::reject, Notified::source, false},
+               {"rejectdst", Action::reject, Notified::destination, false},
+               {"RejectBoth", Action::reject, Notified::both, false},
+               {"drop", Action::drop, Notified::source, false},
+               {"sdrop", Action::drop, Notified::source, true}};
   for (const auto& one : cases) {
     const Rule rule = read(std::string(one.word) + " tcp any any -> any any (sid:1;)");
     EXPECT_EQ(rule.action, one.action) << one.word;
-    EXPECT_EQ(rule.told, one.told) << one.word;
+    EXPECT_EQ(rule.notified, one.notified) << one.word;
     EXPECT_EQ(rule.noalert, one.noalert) << one.word;
     EXPECT_STREQ(name_of(rule.action), one.action == Action::drop ? "drop" : "reject");
   }

@@ -33,7 +33,7 @@ constexpr bool blocks(Action action) {
   return action == Action::drop || action == Action::reject;
 }
 // Of Action::reject: whom an answer ends the conversation for.
-enum class Told : std::uint8_t { source, destination, both };
+enum class Notified : std::uint8_t { source, destination, both };
 
 // tcp: segments and the reassembled stream; tcp_pkt: segments only; tcp_stream: the stream only. http is
 // recognised in the flow, whatever its ports.
@@ -273,7 +273,7 @@ struct Reference {
 
 struct Rule {
   Action action = Action::alert;
-  Told told = Told::source;
+  Notified notified = Notified::source;
   Protocol protocol = Protocol::ip;
   Endpoint source;
   Endpoint destination;

@@ -37,9 +37,9 @@ struct RulePoints {
   // Of the message that point_of() names, and of the other one where other_point_of() names one.
   OfMessage of;
   std::optional<OfMessage> of_other;
-  // Its flowbits are looked at and changed when a piece of the stream has told all that it holds of the message, in the
-  // order of treatment with the others that wait: a later part than the rule's may clear or set one of them, or a rule
-  // that waits does.
+  // Its flowbits are looked at and changed when a piece of the stream has reported all that it holds of the message, in
+  // the order of treatment with the others that wait: a later part than the rule's may clear or set one of them, or a
+  // rule that waits does.
   bool waits = false;
 };
 

@@ -18,7 +18,7 @@ namespace {
 struct ActionWord {
   std::string_view name;
   Action action;
-  Told told = Told::source;
+  Notified notified = Notified::source;
   bool silent = false;  // without an alert
 };
 // The first one of each action is its main one.
@@ -27,9 +27,9 @@ constexpr auto actions = std::to_array<ActionWord>({{"alert", Action::alert},
                                                     {"reject", Action::reject},
                                                     {"pass", Action::pass},
                                                     {"rejectsrc", Action::reject},
-                                                    {"rejectdst", Action::reject, Told::destination},
-                                                    {"rejectboth", Action::reject, Told::both},
-                                                    {"sdrop", Action::drop, Told::source, true}});
+                                                    {"rejectdst", Action::reject, Notified::destination},
+                                                    {"rejectboth", Action::reject, Notified::both},
+                                                    {"sdrop", Action::drop, Notified::source, true}});
 
 // Of Snort 2 and Suricata, and why a rule that begins with one does not load.
 constexpr auto refused_actions = std::to_array<std::pair<std::string_view, std::string_view>>(
@@ -112,7 +112,7 @@ Reading<void> read_action(const std::string& word, Rule& rule) {
   const auto known = std::find_if(actions.begin(), actions.end(), [&](const auto& one) { return one.name == word; });
   if (known != actions.end()) {
     rule.action = known->action;
-    rule.told = known->told;
+    rule.notified = known->notified;
     rule.noalert = known->silent;
     return {};
   }

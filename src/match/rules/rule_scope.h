@@ -1,4 +1,4 @@
-// How far the action of a rule reaches, and what its checks are about; as Suricata tells rules by type
+// How far the action of a rule reaches, and what its checks are about; as Suricata distinguishes rules by type
 // (docs/matching.md).
 //
 // Thread-safety: any thread. Cost: some ns for each check of the rule.

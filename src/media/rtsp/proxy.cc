@@ -63,7 +63,7 @@ void Proxy::from_server(std::string_view bytes, Time now) {
       count_left_out(*message);
       message->is_request() ? server_request(*message) : server_response(*message, now);
       end_if_too_much_waits();
-      read_client(now);  // what waited for an answer to make room
+      read_client(now);  // what waited until an answer freed its place
     } else if (std::holds_alternative<Frame>(item)) {
       ++counters_.interleaved_dropped;
     } else {
@@ -163,7 +163,7 @@ void Proxy::forward(Message& request) {
 void Proxy::client_response(Message& response) {
   const auto asked = server_cseqs_.find(response.header("CSeq").value_or(""));
   if (asked == server_cseqs_.end()) {
-    ++counters_.stray_responses;
+    ++counters_.unmatched_responses;
     return;
   }
   if (response.status() >= 200) {

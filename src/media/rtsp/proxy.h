@@ -159,7 +159,7 @@ enum class Omission : std::uint8_t {
 inline constexpr unsigned omissions = 3;
 const char* omission_name(Omission omission);
 
-// What a proxy asks and tells. It outlives the proxy; none of it may call the proxy.
+// What a proxy asks for and reports. It outlives the proxy; none of it may call the proxy.
 class Host {
  public:
   virtual ~Host() = default;
@@ -185,7 +185,7 @@ struct Settings {
   std::size_t buffer_limit = 1U << 20;       // of all that waits for either side: more ends it. Above output_limit
   std::chrono::seconds session_timeout{60};  // when the server names none (RFC 2326 section 12.37)
   std::chrono::seconds grace{10};            // over the timeout, for the server goes first
-  std::chrono::seconds retry_after{5};       // that a client is told whose ports are in use
+  std::chrono::seconds retry_after{5};       // of the answer to a client whose ports are in use
   std::chrono::seconds answer_timeout{30};   // of a server, from its request's coming; interim answers aside
 };
 
@@ -207,7 +207,7 @@ struct Counters {
   std::uint64_t server_requests = 0;                // of servers
   std::array<std::uint64_t, refusals> refused{};    // by Refusal
   std::uint64_t descriptions = 0;                   // made SRTP
-  std::uint64_t stray_responses = 0;                // nobody asked for them: dropped
+  std::uint64_t unmatched_responses = 0;            // nobody asked for them: dropped
   std::array<std::uint64_t, omissions> left_out{};  // by Omission
   std::uint64_t interleaved_dropped = 0;            // frames of either side: no SETUP that asks for them passes
   std::uint64_t descriptions_forgotten = 0;         // with keys that no SETUP had used, over max_descriptions
@@ -326,8 +326,8 @@ class Proxy {
                                    bool (*same)(std::string_view, std::string_view)) const;
   void heard(std::string_view session, Time now);
   void end_streams(std::string_view session, EndReason reason);
-  void end_all(EndReason reason, bool tell_server);
-  void end_asked(bool tell_server);
+  void end_all(EndReason reason, bool notify_server);
+  void end_asked(bool notify_server);
   void client_ended(EndReason reason);
   void end_unanswered(Time now);
   void give_up(EndReason reason, const Refused& refused);

@@ -112,7 +112,7 @@ void Proxy::server_response(Message& response, Time now) {
   if (pending == pending_.end()) {
     const auto unwanted = std::ranges::find(unwanted_cseqs_, response.header("CSeq").value_or(""));
     if (unwanted == unwanted_cseqs_.end()) {
-      ++counters_.stray_responses;
+      ++counters_.unmatched_responses;
     } else if (response.status() >= 200) {
       unwanted_cseqs_.erase(unwanted);
     }
@@ -125,7 +125,7 @@ void Proxy::server_response(Message& response, Time now) {
   hide_methods(response);
   if (response.status() < 200) {
     if (holds_description(response)) {
-      count_refused({Refusal::description, stray_description}, refusal_status(Refusal::description));
+      count_refused({Refusal::description, unmatched_description}, refusal_status(Refusal::description));
     } else {
       pending->answer.append(response.text().view());
     }
@@ -147,7 +147,7 @@ void Proxy::server_response(Message& response, Time now) {
 // As it is, unless it has a description: that would be one of clear media.
 void Proxy::pass_answer(Pending& pending, const Message& response) {
   if (holds_description(response)) {
-    refuse(pending, {Refusal::description, stray_description});
+    refuse(pending, {Refusal::description, unmatched_description});
   } else {
     answer(pending, response);
   }

@@ -77,7 +77,7 @@ TEST(ProxyLimits, OtherRequestsWithoutAnAnswerHoldUpNone) {
   EXPECT_EQ(trial.client(options(1)), "") << "its number is not free: it may be answered yet";
   EXPECT_THAT(trial.host.refusals, ElementsAre("unanswered 504", "cseq 400"));
   EXPECT_EQ(trial.server(answer_to(1)), "") << "nobody waits for it";
-  EXPECT_EQ(trial.proxy.counters().stray_responses, 0U);
+  EXPECT_EQ(trial.proxy.counters().unmatched_responses, 0U);
   trial.server(answer_to(3));
   EXPECT_EQ(trial.client(options(1)), options(1));
 }
@@ -106,7 +106,7 @@ TEST(ProxyLimits, AServerThatDoesNotReadIsNotReadFrom) {
   EXPECT_TRUE(trial.proxy.wants_server());
 }
 
-// Nobody need read less for these to be told, for the answer before them will come from the same server.
+// Nobody need read less for these to be reported, for the answer before them will come from the same server.
 TEST(ProxyLimits, AnswersThatWaitForOneBeforeThemAreBounded) {
   const std::string body(100'000, 'x');
   const auto whole = [&](int cseq, int status) {

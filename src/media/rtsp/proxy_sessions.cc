@@ -73,7 +73,7 @@ void Proxy::end_unanswered(Time now) {
     }
   }
   flush_answers();
-  read_client(now);  // what waited for an answer to make room
+  read_client(now);  // what waited until an answer freed its place
 }
 
 void Proxy::end_streams(std::string_view session, EndReason reason) {
@@ -93,7 +93,7 @@ void Proxy::end_streams(std::string_view session, EndReason reason) {
 
 // Players close without waiting for the answer to their TEARDOWN. One of a medium the server may refuse, and would send
 // on: then it is asked for all of the session as well.
-void Proxy::end_asked(bool tell_server) {
+void Proxy::end_asked(bool notify_server) {
   for (const Pending& pending : pending_) {
     const auto of_session = std::ranges::find(
         streams_, pending.session, [](const OpenStream& one) -> const std::string& { return one.stream.session; });
@@ -102,15 +102,15 @@ void Proxy::end_asked(bool tell_server) {
     torn_down(pending.session, pending.uri);
     const bool is_left =
         std::ranges::any_of(streams_, [&](const OpenStream& one) { return one.stream.session == pending.session; });
-    if (tell_server && !is_left && !same_resource(pending.uri, aggregate)) tear_down(pending.session, aggregate);
+    if (notify_server && !is_left && !same_resource(pending.uri, aggregate)) tear_down(pending.session, aggregate);
   }
 }
 
-void Proxy::end_all(EndReason reason, bool tell_server) {
-  end_asked(tell_server);
+void Proxy::end_all(EndReason reason, bool notify_server) {
+  end_asked(notify_server);
   while (!streams_.empty()) {
     const std::string session = streams_.front().stream.session;
-    if (tell_server) {
+    if (notify_server) {
       tear_down(session, streams_.front().aggregate);
     }
     end_streams(session, reason);

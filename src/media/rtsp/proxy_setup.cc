@@ -45,8 +45,8 @@ bool names_addresses(const Transport& transport) {
   return transport.has("dest_addr") || transport.has("src_addr");
 }
 
-// Below these are the services of UDP, which the data path tells from media by their ports: it does not guard media
-// there.
+// Below these are the services of UDP, which the data path distinguishes from media by their ports: it does not guard
+// media there.
 constexpr std::uint16_t least_port = 1024;
 
 bool are_low(const PortPair& ports) {
@@ -246,7 +246,7 @@ void Proxy::setup_response(Message& response, Pending& pending, Time now) {
     refuse(pending, {refusal, why});
   };
   if (holds_description(response)) {
-    give_up(Refusal::description, EndReason::setup_failed, stray_description);
+    give_up(Refusal::description, EndReason::setup_failed, unmatched_description);
     return;
   }
   Transport answered;

@@ -50,7 +50,7 @@ TEST(ProxySetup, RtspsrcBringsItsKey) {
 // What a SETUP may ask for, what the server then hears, what it answers and what the client hears.
 TEST(ProxySetup, TransportsBothWays) {
   struct Case {
-    std::string_view asked, forwarded, answered, told;
+    std::string_view asked, forwarded, answered, reported;
     bool plain;
   };
   for (const Case& one : {
@@ -98,7 +98,7 @@ TEST(ProxySetup, TransportsBothWays) {
     Trial trial;
     trial.describe();
     EXPECT_EQ(trial.client(setup(one.asked)), setup(one.forwarded)) << one.asked;
-    EXPECT_EQ(trial.server(setup_answer(one.answered)), setup_answer(one.told)) << one.asked;
+    EXPECT_EQ(trial.server(setup_answer(one.answered)), setup_answer(one.reported)) << one.asked;
     ASSERT_EQ(trial.host.streams.size(), 1U) << one.asked;
     EXPECT_EQ(trial.host.streams[0].client_side.client_ports, (PortPair{5000, 5001}));
     EXPECT_EQ(trial.host.streams[0].client_side.server_ports, (PortPair{6000, 6001}));
@@ -291,7 +291,7 @@ TEST(ProxySetup, OpenedSaysNo) {
     EXPECT_THAT(trial.host.ends, ElementsAre(std::string("1 ") + one.reason));
     EXPECT_THAT(Trial::taken(trial.proxy.to_server()), HasSubstr("TEARDOWN rtsp://10.9.0.1:8554/plain/ RTSP/1.0"));
     EXPECT_EQ(trial.server("RTSP/1.0 200 OK\r\nCSeq: 1000000000\r\n\r\n"), "") << "the proxy's own";
-    EXPECT_EQ(trial.proxy.counters().stray_responses, 0U);
+    EXPECT_EQ(trial.proxy.counters().unmatched_responses, 0U);
     trial.host.opens = Opening::opened;
     EXPECT_THAT(trial.client(test::ffmpeg_setup_video), HasSubstr("SETUP "));
     EXPECT_THAT(trial.server(test::gst_setup_video_answer), HasSubstr("RTSP/1.0 200 OK"));
@@ -444,7 +444,7 @@ Addresses explicit_ones(std::string_view server = "10.9.0.1:554") {
 // Whatever a client calls the proxy, and however the server writes itself.
 TEST(ProxySetup, ExplicitByAnyName) {
   struct Case {
-    std::string asked, told, described, returned;
+    std::string asked, reported, described, returned;
   };
   for (const Case& one : {
            Case{"rtsp://10.8.0.7/a", "rtsp://10.9.0.1:554/a", "rtsp://10.9.0.1/a/", "rtsp://10.8.0.7/a/"},
@@ -463,7 +463,7 @@ TEST(ProxySetup, ExplicitByAnyName) {
     SCOPED_TRACE(one.asked);
     Trial trial({}, explicit_ones());
     EXPECT_EQ(trial.client("DESCRIBE " + one.asked + " RTSP/1.0\r\nCSeq: 2\r\n\r\n"),
-              "DESCRIBE " + one.told + " RTSP/1.0\r\nCSeq: 2\r\n\r\n");
+              "DESCRIBE " + one.reported + " RTSP/1.0\r\nCSeq: 2\r\n\r\n");
     const std::string described =
         trial.server(test::with_body("RTSP/1.0 200 OK\r\nCSeq: 2\r\nContent-Type: application/sdp\r\nContent-Base: " +
                                          one.described + "\r\nContent-Location: " + one.described + "\r\n",
@@ -477,7 +477,7 @@ TEST(ProxySetup, ExplicitByAnyName) {
   }
 }
 
-// By whatever name the server knows itself, all that it tells leads to the proxy; what is no URI of RTSP stays.
+// By whatever name the server knows itself, all that it answers leads to the proxy; what is no URI of RTSP stays.
 TEST(ProxySetup, ExplicitServersOfAnotherNameLeadToTheProxy) {
   Trial trial({}, explicit_ones());
   trial.client("DESCRIBE rtsp://proxy/a RTSP/1.0\r\nCSeq: 2\r\n\r\n");
@@ -524,7 +524,7 @@ TEST(ProxySetup, ExplicitWithoutContentBase) {
 // Attributes with addresses: none of a server's own reaches a client of an explicit proxy.
 TEST(ProxySetup, ExplicitAttributesNameTheProxy) {
   struct Case {
-    std::string told, passed;
+    std::string reported, passed;
   };
   for (const Case& one : {
            Case{"a=source-filter: incl IN IP4 * 10.9.0.1\r\n", ""},
@@ -538,17 +538,17 @@ TEST(ProxySetup, ExplicitAttributesNameTheProxy) {
            Case{"a=rtcp-fb:8 nack\r\n", "a=rtcp-fb:8 nack\r\n"},
            Case{"a=rtcp-mux\r\n", "a=rtcp-mux\r\n"},
        }) {
-    SCOPED_TRACE(one.told);
+    SCOPED_TRACE(one.reported);
     for (const bool of_the_session : {true, false}) {
       for (const bool transparently : {true, false}) {
         Trial trial({}, transparently ? transparent() : explicit_ones());
         trial.client("DESCRIBE rtsp://10.9.0.1/a RTSP/1.0\r\nCSeq: 2\r\n\r\n");
-        const std::string proper = 'a' + one.told.substr(one.told.find('='));  // as all readers take it
+        const std::string proper = 'a' + one.reported.substr(one.reported.find('='));  // as all readers take it
         const std::string& passed = transparently ? proper : one.passed;
         const std::string described = trial.server(
             test::with_body("RTSP/1.0 200 OK\r\nCSeq: 2\r\nContent-Type: application/sdp\r\n",
-                            "v=0\r\n" + (of_the_session ? one.told : "") + "m=audio 0 RTP/AVP 8\r\na=ptime:20\r\n" +
-                                (of_the_session ? "" : one.told) + "a=control:t1\r\n"));
+                            "v=0\r\n" + (of_the_session ? one.reported : "") + "m=audio 0 RTP/AVP 8\r\na=ptime:20\r\n" +
+                                (of_the_session ? "" : one.reported) + "a=control:t1\r\n"));
         EXPECT_THAT(described, HasSubstr("\r\n\r\nv=0\r\n" + (of_the_session ? passed : "") + "m=audio "));
         EXPECT_THAT(described, HasSubstr("a=ptime:20\r\n" + (of_the_session ? "" : passed) + "a=control:t1\r\n"));
       }

@@ -242,7 +242,7 @@ TEST(Proxy, AnswersKeepTheOrderOfTheirRequests) {
             answer(1) + "RTSP/1.0 455 Method Not Valid in This State\r\nCSeq: 2\r\n\r\n" + answer(3));
   EXPECT_EQ(trial.server(answer(9)), "");
   EXPECT_EQ(trial.server(answer(3)), "") << "a second answer";
-  EXPECT_EQ(trial.proxy.counters().stray_responses, 2U);
+  EXPECT_EQ(trial.proxy.counters().unmatched_responses, 2U);
   EXPECT_EQ(trial.server(answer(4)), answer(4));
 }
 
@@ -510,7 +510,7 @@ TEST(Proxy, RequestsOfTheServer) {
   const std::string answer = "RTSP/1.0 200 OK\r\nCSeq: 1\r\n\r\n";
   EXPECT_EQ(trial.client(answer), answer);
   EXPECT_EQ(trial.client(answer), "") << "asked once";
-  EXPECT_EQ(trial.proxy.counters().stray_responses, 1U);
+  EXPECT_EQ(trial.proxy.counters().unmatched_responses, 1U);
   EXPECT_EQ(
       trial.server("ANNOUNCE * RTSP/1.0\r\nCSeq: 2\r\nContent-Type: application/sdp\r\nContent-Length: 3\r\n\r\nv=0"),
       "");

@@ -13,7 +13,7 @@ std::string_view status_text(unsigned status);
 // "id" of "id;timeout=60".
 std::string_view session_of(std::string_view value);
 // Why one is refused that no DESCRIBE asked for.
-inline constexpr const char* stray_description = "in an answer to another request than DESCRIBE";
+inline constexpr const char* unmatched_description = "in an answer to another request than DESCRIBE";
 // ANNOUNCE and RECORD: only servers send media.
 bool is_refused_method(std::string_view method);
 inline constexpr const char* back_channel_option = "www.onvif.org/ver20/backchannel";

@@ -90,8 +90,8 @@ Status Channel::parse(const Packet& packet, PacketParts& parts) const {
 
 Status Channel::protect(const Packet& packet, PacketParts& parts, crypto::Job& job, Pending& pending) {
   const std::uint32_t length = packet.length + format_.overhead();
-  if (length > packet.room || length > max_packet_length) {
-    return Status::no_room;
+  if (length > packet.capacity || length > max_packet_length) {
+    return Status::no_capacity;
   }
   std::uint8_t master = 0;
   if (const Status status = masters_.choose(master); status != Status::ok) {

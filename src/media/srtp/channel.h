@@ -73,11 +73,11 @@ struct ChannelSettings {
   std::uint32_t max_streams = 16;
 };
 
-// A packet where it lies: from RTP's or RTCP's first byte on. `room`: bytes from `data` that the frame can hold.
+// A packet where it lies: from RTP's or RTCP's first byte on. `capacity`: bytes from `data` that the frame can hold.
 struct Packet {
   std::uint8_t* data;
   std::uint32_t length;
-  std::uint32_t room;
+  std::uint32_t capacity;
 };
 
 // The rollover counter that was signalled for an SSRC; every other begins with 0.
@@ -115,7 +115,7 @@ class Channel {
   Status prepare(const Packet& packet, crypto::Job& job, Pending& pending);
   // As prepare(), to unprotect without a key derivation rate and as if nothing had been authenticated yet. Any thread,
   // beside all other calls: it reads nothing that changes. Then abandon() is any thread's, too, and finish() is called
-  // by the one lane that the channel is of from then on; the others abandon(). `first`: what open_stream() was told.
+  // by the one lane that the channel is of from then on; the others abandon(). `first`: what open_stream() was given.
   Status prepare_unowned(const Packet& packet, FirstRoc first, crypto::Job& job, Pending& pending) const;
   // Whether prepare() would mark this packet's index, if it is one: it can not be withdrawn.
   bool marks_at_once(const Packet& packet);

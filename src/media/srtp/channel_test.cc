@@ -132,26 +132,26 @@ TEST(Channel, PacketsThatAreCutShortAreRefusedAtEveryLength) {
   }
 }
 
-TEST(Channel, AFrameWithoutRoomIsRefused) {
+TEST(Channel, AFrameWithoutCapacityIsRefused) {
   Pair pair;
   Bytes packet = test::rtp_packet(ssrc, 1, Bytes(20));
   crypto::Job job;
   Pending pending;
   const auto length = static_cast<std::uint32_t>(packet.size());
-  const auto prepare = [&](std::uint32_t room) {
-    packet.resize(room);
-    return pair.sender.prepare({.data = packet.data(), .length = length, .room = room}, job, pending);
+  const auto prepare = [&](std::uint32_t capacity) {
+    packet.resize(capacity);
+    return pair.sender.prepare({.data = packet.data(), .length = length, .capacity = capacity}, job, pending);
   };
-  EXPECT_EQ(prepare(length), Status::no_room);
-  EXPECT_EQ(prepare(length + pair.sender.overhead() - 1), Status::no_room);
+  EXPECT_EQ(prepare(length), Status::no_capacity);
+  EXPECT_EQ(prepare(length + pair.sender.overhead() - 1), Status::no_capacity);
   EXPECT_EQ(pair.sender.streams(), 0U);
   EXPECT_EQ(prepare(length + pair.sender.overhead()), Status::ok);
   EXPECT_EQ(pending.length, length + 10);
   Bytes large = test::rtp_packet(ssrc, 2, Bytes(65535 - 12 - 9));
   const auto large_length = static_cast<std::uint32_t>(large.size());
   large.resize(70000);
-  EXPECT_EQ(pair.sender.prepare({.data = large.data(), .length = large_length, .room = 70000}, job, pending),
-            Status::no_room);
+  EXPECT_EQ(pair.sender.prepare({.data = large.data(), .length = large_length, .capacity = 70000}, job, pending),
+            Status::no_capacity);
 }
 
 // -- indexes
@@ -263,7 +263,7 @@ TEST(Channel, TheFirstPacketAndRtcpAreMarkedAtOnce) {
   Pair pair, control({.protocol = Protocol::rtcp});
   const auto marks = [](Channel& channel, Bytes packet) {
     const auto length = static_cast<std::uint32_t>(packet.size());
-    return channel.marks_at_once({.data = packet.data(), .length = length, .room = length});
+    return channel.marks_at_once({.data = packet.data(), .length = length, .capacity = length});
   };
   for (const std::uint32_t of : {ssrc, ssrc + 1}) {
     EXPECT_TRUE(marks(pair.sender, test::rtp_packet(of, 65535, {})));

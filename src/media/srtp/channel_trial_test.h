@@ -81,7 +81,7 @@ inline Flight prepare(Channel& channel, const Bytes& packet) {
   flight.bytes.resize(packet.size() + 256);
   flight.prepared = channel.prepare({.data = flight.bytes.data(),
                                      .length = static_cast<std::uint32_t>(packet.size()),
-                                     .room = static_cast<std::uint32_t>(flight.bytes.size())},
+                                     .capacity = static_cast<std::uint32_t>(flight.bytes.size())},
                                     flight.job, flight.pending);
   return flight;
 }

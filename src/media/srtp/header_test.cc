@@ -66,7 +66,7 @@ TEST(RtcpHeader, IsReadWithAllChecks) {
   }
 }
 
-TEST(PacketKind, TellsRtpFromRtcpOnOnePort) {
+TEST(PacketKind, DistinguishesRtpFromRtcpOnOnePort) {
   struct Case {
     std::string_view bytes;
     PacketKind kind;

@@ -106,7 +106,7 @@ TEST(Channel, ForgedPeriodsDoNotStopAnAuthenticStream) {
   for (std::uint32_t sequence = 1; sequence < 20 * rate; ++sequence) {
     std::vector<Flight> forged;
     for (std::uint32_t i = 0; i < 12; ++i) {
-      // Of the known SSRC ahead, and behind where there is room; of others anywhere.
+      // Of the known SSRC ahead, and behind where there is capacity; of others anywhere.
       const std::uint32_t of = i % 3 == 2 ? ssrc + 1 + i : ssrc;
       const std::uint32_t at = i % 3 == 1 ? sequence - std::min(sequence, i * rate) : sequence + (i + 1) * rate;
       forged.push_back(test::prepare(pair.receiver, test::rtp_packet(of, at, Bytes(20, 7))));
@@ -291,7 +291,7 @@ TEST(Channel, SettingsAreChecked) {
   }
   auto keys = crypto::KeyTable::make(2, false);
   const auto full = Channel::make({.key_derivation_rate = 16}, one, *keys, lane.pool);
-  EXPECT_EQ(full.error().message, "the table of keys is full: it has room for 2");
+  EXPECT_EQ(full.error().message, "the table of keys is full: it has capacity for 2");
   EXPECT_EQ(keys->used(), 0U);
 }
 

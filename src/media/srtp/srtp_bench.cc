@@ -13,7 +13,7 @@
 namespace sluice::srtp {
 namespace {
 
-constexpr std::size_t frame_room = 2048;
+constexpr std::size_t frame_capacity = 2048;
 constexpr std::uint32_t first_ssrc = 0x1000;
 
 const std::vector<std::uint8_t> secret(46, 7);
@@ -42,7 +42,7 @@ struct Rig {
       : keys(*crypto::KeyTable::make(static_cast<std::uint32_t>(sessions), true)),
         pool(*StreamPool::make(static_cast<std::uint32_t>(sessions), 128)),
         cpu(*crypto::Cpu::make()),
-        frames(burst * frame_room),
+        frames(burst * frame_capacity),
         jobs(burst),
         pending(burst),
         verdicts(burst),
@@ -55,7 +55,7 @@ struct Rig {
     }
   }
 
-  std::uint8_t* frame(std::size_t i) { return frames.data() + i * frame_room; }
+  std::uint8_t* frame(std::size_t i) { return frames.data() + i * frame_capacity; }
   // The session of the burst's packet i; `sequence` is that packet's.
   std::size_t next(std::size_t i, std::uint32_t& sequence) {
     const std::size_t session = (at + i) % channels.size();
@@ -82,7 +82,7 @@ void protect_burst(benchmark::State& state, Rig& rig, std::size_t length, bool c
     const std::size_t session = rig.next(i, sequence);
     make_rtp(rig.frame(i), first_ssrc);
     store16(rig.frame(i) + 2, sequence);
-    const Packet packet{.data = rig.frame(i), .length = static_cast<std::uint32_t>(length), .room = frame_room};
+    const Packet packet{.data = rig.frame(i), .length = static_cast<std::uint32_t>(length), .capacity = frame_capacity};
     if (rig.channels[session].prepare(packet, rig.jobs[i], rig.pending[i]) != Status::ok) {
       state.SkipWithError("a packet was refused");
     }
@@ -127,7 +127,7 @@ void unprotect(benchmark::State& state, Suite suite) {
     protect_burst(state, sender, length, true);
     state.ResumeTiming();
     for (std::size_t i = 0; i < burst; ++i) {
-      const Packet packet{.data = sender.frame(i), .length = sender.pending[i].length, .room = frame_room};
+      const Packet packet{.data = sender.frame(i), .length = sender.pending[i].length, .capacity = frame_capacity};
       if (receiver.channels[0].prepare(packet, receiver.jobs[i], receiver.pending[i]) != Status::ok) {
         state.SkipWithError("a packet was refused");
       }
@@ -159,7 +159,7 @@ void libsrtp_protect(benchmark::State& state, Suite suite) {
     state.SkipWithError("libsrtp does not start");
     return;
   }
-  std::vector<std::uint8_t> frame(frame_room);
+  std::vector<std::uint8_t> frame(frame_capacity);
   std::uint32_t sequence = 0;
   for (auto _ : state) {
     make_rtp(frame.data(), first_ssrc);

@@ -14,13 +14,13 @@ constexpr std::array<Words, status_count> words = {{
     {"too_short", "the packet is too short for its headers, tag, MKI or SRTCP index"},
     {"bad_version", "not RTP version 2"},
     {"bad_header", "CSRCs or header extension do not fit, or not an RTCP packet"},
-    {"no_room", "the frame has no room for what protection adds"},
+    {"no_capacity", "the frame has no capacity for what protection adds"},
     {"auth_failed", "the authentication tag is wrong"},
     {"replayed", "a packet with this index has been seen"},
     {"too_old", "the packet is behind the replay window"},
     {"key_expired", "the master key has come to the end of its lifetime"},
     {"no_key", "the MKI names no master key"},
-    {"no_stream", "more SSRCs than there is room for"},
+    {"no_stream", "more SSRCs than there is capacity for"},
     {"too_many_in_flight", "too many packets of the stream are under way"},
 }};
 

@@ -11,14 +11,14 @@ enum class Status : std::uint8_t {
   too_short,          // not all of the header, tag, MKI or SRTCP index is there
   bad_version,        // not version 2
   bad_header,         // CSRCs or the extension do not fit; not an RTCP packet type; longer than 65,535 bytes
-  no_room,            // the frame can not hold what protection adds
+  no_capacity,        // the frame can not hold what protection adds
   auth_failed,        // the tag is not right
   replayed,           // its index has been seen
   too_old,            // its index is behind the replay window
   key_expired,        // the master key has protected as many packets as it may, or the index has come to its end
   no_key,             // its MKI names no key
-  no_stream,          // one SSRC more than the channel or the pool has room for
-  too_many_in_flight  // more packets of the stream, or key periods, under way than can be told apart
+  no_stream,          // one SSRC more than the channel or the pool has capacity for
+  too_many_in_flight  // more packets of the stream, or key periods, under way than can be distinguished
 };
 inline constexpr unsigned status_count = 12;
 

@@ -23,7 +23,7 @@ class StreamList {
   StreamList& operator=(StreamList&& other) noexcept;
   ~StreamList() { clear(); }
 
-  // Slots in the pool; no_stream_slot if there is none, or no room for one. find_or_add(): with rollover counter 0.
+  // Slots in the pool; no_stream_slot if there is none, or no capacity for one. find_or_add(): with rollover counter 0.
   std::uint32_t find(std::uint32_t ssrc);
   std::uint32_t find_or_add(std::uint32_t ssrc);
   std::uint32_t add(std::uint32_t ssrc, std::uint32_t roc);

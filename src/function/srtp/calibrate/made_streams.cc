@@ -65,16 +65,16 @@ engine::Calibration::Made made_streams(engine::SectionView& view) {
   const auto keys = static_cast<std::size_t>(srtp.integer("max_keys", 4096, 2, 1 << 22));
   auto streams = srtp.sections("stream");
   const std::size_t taken = streams.size() * 3;  // at most, but for several master keys
-  std::size_t room = (keys - std::min(keys, taken)) / keys_of_each;
+  std::size_t capacity = (keys - std::min(keys, taken)) / keys_of_each;
   engine::Calibration::Made made;
   std::vector<Kind> kinds;
   for (Settings& one : streams) {
     const Kind kind{one.text("action", "") != "unprotect", one.text("source", "").find(':') != std::string::npos};
-    own += kind.protects || room != 0 ? 1 : 0;
+    own += kind.protects || capacity != 0 ? 1 : 0;
     if (!rtsp) kinds.push_back(kind);
-    if (kind.protects || room == 0 || twins == most_twins) continue;
+    if (kind.protects || capacity == 0 || twins == most_twins) continue;
     made.text += twin_of(kind.six, twins++, std::string(media::sdp::crypto_value(one.text("crypto", ""))));
-    --room;
+    --capacity;
   }
   if (!rtsp && own >= lanes) return made;
   if (rtsp) kinds = kinds_of_rtsp(view);
@@ -87,7 +87,7 @@ engine::Calibration::Made made_streams(engine::SectionView& view) {
 
   // Those that unprotect take a twin's keys, too.
   const bool unprotects = std::ranges::any_of(kinds, [](const Kind& kind) { return !kind.protects; });
-  const std::size_t count = std::max(lanes, std::min(usual, unprotects ? room / 2 : room));
+  const std::size_t count = std::max(lanes, std::min(usual, unprotects ? capacity / 2 : capacity));
   for (std::size_t i = 0; i < count; ++i) {
     // Of several suites and kinds each with each.
     const Kind& kind = kinds[i / suites.size() % kinds.size()];

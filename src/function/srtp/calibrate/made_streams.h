@@ -18,8 +18,8 @@
 
 namespace sluice::function {
 
-// As many as there are lanes, up to 256 where max_keys has room for them. Addresses are of 198.18.0.0/15 (RFC 2544) and
-// 2001:2::/48 (RFC 5180), which are for benchmarks. Where max_keys has no room for all twins, the last ones are
+// As many as there are lanes, up to 256 where max_keys has capacity for them. Addresses are of 198.18.0.0/15 (RFC 2544)
+// and 2001:2::/48 (RFC 5180), which are for benchmarks. Where max_keys has no capacity for all twins, the last ones are
 // missing. The note says what was made and why; empty: there is nothing but twins.
 engine::Calibration::Made made_streams(engine::SectionView& view);
 

@@ -72,8 +72,9 @@ std::uint16_t rest_sum(const std::uint8_t* frame, bool six, std::size_t length, 
   const std::uint8_t* const datagram = ip_header + layout.header;
   const packet::UdpHeader& header = udp_of(ip_header, layout);
   const std::size_t before = packet::be16(header.length);
-  const bool tells = is_udp(frame, six) && header.checksum != 0 && before >= length && layout.header + before <= there;
-  if (!tells) return packet::fold_sum(packet::partial_sum(datagram + udp + rtp, length - udp - rtp));
+  const bool is_complete =
+      is_udp(frame, six) && header.checksum != 0 && before >= length && layout.header + before <= there;
+  if (!is_complete) return packet::fold_sum(packet::partial_sum(datagram + udp + rtp, length - udp - rtp));
   const std::uint16_t tail = packet::fold_sum(packet::partial_sum(datagram + length, before - length));
   const std::uint16_t at_its_place = length % 2 == 0 ? tail : __builtin_bswap16(tail);
   return static_cast<std::uint16_t>(~packet::fold_sum(head_sum(ip_header, layout) + at_its_place));

@@ -285,7 +285,7 @@ void Connection::look_at_probe(Time now) {
   if (found == Probed::there) return set_usual_options(client_.fd.get());
   if (client_.ended) return;
   side_ended(Side::client, false);
-  after(now);  // the server is told before anything looks at a deadline
+  after(now);  // the server is notified before anything looks at a deadline
 }
 
 void Connection::tick(Time now) {
@@ -350,7 +350,7 @@ bool Connection::take_ports(const media::rtsp::StreamRequest& request, Media& me
   media.ports = shared_.ports.take();
   if (!media.ports) {
     answer.admitted = answer.ports_left = false;
-    if (shared_.ports.worth_telling()) {
+    if (shared_.ports.worth_reporting()) {
       spdlog::warn("rtsp: {} is refused: all {} pairs of [srtp.rtsp] media_ports are in use", client_endpoint_.str(),
                    shared_.ports.used());
     }

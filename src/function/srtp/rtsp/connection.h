@@ -2,7 +2,7 @@
 // that never block, and media that are put into the element's table and taken out of it.
 //
 // Ends when the core says so, or nothing has come for too long. Then its media are taken out, what waits is written,
-// and both sides are told. done() is true when both have ended, too, and else at the first tick() after `farewell`,
+// and both sides are notified. done() is true when both have ended, too, and else at the first tick() after `farewell`,
 // whatever they have taken until then. At once, with a reset for the client, if the server cannot be reached. A client
 // without media that ends its side of the connection hears the answers to what it has asked first. Thread-safety: one
 // thread.
@@ -129,8 +129,8 @@ class Connection final : private media::rtsp::Host {
   Time deadline_;                         // of the connection to the server, later of the farewell
   bool connecting_ = true, done_ = false;
   bool client_hears_ = false;              // it sends no more, and is owed answers
-  bool ending_ = false, leaving_ = false;  // the farewell's time runs; all is written, both sides are told
-  media::rtsp::Proxy proxy_;               // ends first, and tells what it closes
+  bool ending_ = false, leaving_ = false;  // the farewell's time runs; all is written, both sides are notified
+  media::rtsp::Proxy proxy_;               // ends first, and reports what it closes
 };
 
 }  // namespace sluice::function::rtsp

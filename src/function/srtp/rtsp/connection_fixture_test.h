@@ -80,7 +80,7 @@ class Asked final : public Admission {
   RateBudget budget_{10 * rate, 0, 25};
 };
 
-// Has what it is told to have.
+// Has what it is asked to have.
 class Beside final : public Neighbours {
  public:
   void probe_for(const Connection&, const media::rtsp::PortPair& ports, Time) override { asked.push_back(ports.rtp); }
@@ -116,7 +116,7 @@ class RtspConnection : public testing::Test {
                                         std::move(accepted), now_);
   }
 
-  // The client's and the proxy's: without TCP, and with little room.
+  // The client's and the proxy's: without TCP, and with little capacity.
   virtual test::TcpPair ends() {
     int pair[2];
     EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair), 0);

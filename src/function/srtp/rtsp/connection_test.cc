@@ -182,9 +182,9 @@ TEST_F(RtspConnection, WhoEndsASessionIsCounted) {
     EXPECT_EQ(metric(name), 1U) << name;
     EXPECT_EQ(metric("rtsp_media"), 0U) << name;
     if (!server_) continue;
-    const std::string told = heard(server_);
-    EXPECT_THAT(told, HasSubstr("TEARDOWN ")) << name;
-    EXPECT_EQ(told.find("TEARDOWN "), told.rfind("TEARDOWN ")) << name << ": once";
+    const std::string reported = heard(server_);
+    EXPECT_THAT(reported, HasSubstr("TEARDOWN ")) << name;
+    EXPECT_EQ(reported.find("TEARDOWN "), reported.rfind("TEARDOWN ")) << name << ": once";
   }
 }
 
@@ -225,9 +225,9 @@ TEST_F(RtspConnection, AClientThatOnlyAsksHearsTheAnswers) {
     if (!reads) client_ = Fd();
     say(server_, "RTSP/1.0 200 OK\r\nCSeq: 2\r\n\r\n");
     if (reads) {
-      const std::string told = heard(client_);
-      EXPECT_THAT(told, HasSubstr("CSeq: 1\r\n"));
-      EXPECT_THAT(told, HasSubstr("CSeq: 2\r\n"));
+      const std::string reported = heard(client_);
+      EXPECT_THAT(reported, HasSubstr("CSeq: 1\r\n"));
+      EXPECT_THAT(reported, HasSubstr("CSeq: 2\r\n"));
     }
     server_ = Fd();
     run();
@@ -354,7 +354,7 @@ TEST_F(RtspConnection, AFarewellIsHeard) {
 // With a client by TCP, which can vanish.
 class RtspConnectionByTcp : public RtspConnection {
  protected:
-  // By what the socket was told.
+  // By what the socket was set to.
   bool is_probed() const {
     int interval = 0;
     socklen_t size = sizeof interval;
@@ -408,7 +408,7 @@ TEST_F(RtspConnectionByTcp, IsProbedForWhoWantsItsPorts) {
 }
 
 // Long after connect_timeout, and with something on the way to the client that waits for its ACK.
-TEST_F(RtspConnectionByTcp, OfAClientThatAProbeFindsGoneTheServerIsTold) {
+TEST_F(RtspConnectionByTcp, OfAClientThatAProbeFindsGoneTheServerIsNotified) {
   ask_for_a_medium();
   say(server_, "RTSP/1.0 200 OK\r\nCSeq: 2\r\nSession: s\r\nTransport: RTP/AVP;unicast;server_port=6000-6001\r\n\r\n");
   EXPECT_THAT(awaited(client_, 2s), StartsWith("RTSP/1.0 200"));
@@ -416,7 +416,7 @@ TEST_F(RtspConnectionByTcp, OfAClientThatAProbeFindsGoneTheServerIsTold) {
   connection_->tick(now_);
   test::vanish(client_);
   say(server_, "OPTIONS * RTSP/1.0\r\nCSeq: 9\r\n\r\n");
-  std::this_thread::sleep_for(100ms);  // its last ACK is older than what the kernel's clock cannot tell
+  std::this_thread::sleep_for(100ms);  // its last ACK is older than what the kernel's clock can resolve
   const Fd listener = test::listening();
   const auto asking = connection(ends().here, "10.1.0.2", listener);
   connection_->probe_for(*asking, {5000, 5001}, now_);

@@ -177,10 +177,10 @@ void LocalDelivery::look() {
     if (made.result) made.result = std::move(rules.result);
     look_for_others();
   }
-  tell(made);
+  announce(made);
 }
 
-void LocalDelivery::tell(const Made& made) {
+void LocalDelivery::announce(const Made& made) {
   if (made.count != 0) {
     restored_.fetch_add(made.count, std::memory_order_relaxed);
     spdlog::warn(

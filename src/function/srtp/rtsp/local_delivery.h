@@ -57,7 +57,7 @@ class LocalDelivery {
   Made make_rules();
   bool rules_changed();
   void look_for_others();
-  void tell(const Made& made);
+  void announce(const Made& made);
   void take_away();
 
   const function::RtspOptions options_;

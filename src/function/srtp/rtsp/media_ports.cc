@@ -18,7 +18,7 @@ std::optional<MediaPorts::Pair> MediaPorts::take() {
 void MediaPorts::give_back(Pair pair) {
   used_[(static_cast<std::size_t>(pair.rtp) - first_) / 2] = false;
   --used_count_;
-  told_ = false;
+  reported_ = false;
 }
 
 }  // namespace sluice::function::rtsp

@@ -22,15 +22,15 @@ class MediaPorts {
 
   std::optional<Pair> take();  // nothing: all are in use
   void give_back(Pair pair);
-  // True for the first who is told since one was given back: it is worth one line of the log.
-  bool worth_telling() { return !std::exchange(told_, true); }
+  // True for the first that is refused since one was given back: it is worth one line of the log.
+  bool worth_reporting() { return !std::exchange(reported_, true); }
   std::size_t used() const { return used_count_; }
 
  private:
   std::uint16_t first_;
   std::vector<bool> used_;
   std::size_t used_count_ = 0, next_ = 0;
-  bool told_ = false;
+  bool reported_ = false;
 };
 
 }  // namespace sluice::function::rtsp

@@ -93,7 +93,7 @@ TEST(MediumRate, of_a_medium_that_is_measured) {
   EXPECT_FALSE(boundless[0].measure) << "held to nothing";
 }
 
-TEST(MediumRate, has_room_for_two_frames_and_not_for_more_than_memory) {
+TEST(MediumRate, has_capacity_for_two_frames_and_not_for_more_than_memory) {
   auto streams = streams_that_carry({Carries::rtp}, {Carries::rtcp});
   police(streams, medium_rate({64'000}, 0), milliseconds(1), largest);
   EXPECT_EQ(streams[0].rate->burst, 2 * largest);

@@ -1,7 +1,7 @@
-// Media of RTSP against the profile, beside [srtp.rtsp] max_rate: both must have room. A medium counts with all that it
-// is held to (medium_rate.h), and is promised the deadline of its kind and server (medium_deadlines.h). One whose rate
-// nobody says is refused where streams are admitted. One with a share gives the profile back what it does not bring
-// (function/srtp/measured_rate.h), but nothing of max_rate.
+// Media of RTSP against the profile, beside [srtp.rtsp] max_rate: both must have capacity. A medium counts with all
+// that it is held to (medium_rate.h), and is promised the deadline of its kind and server (medium_deadlines.h). One
+// whose rate nobody says is refused where streams are admitted. One with a share gives the profile back what it does
+// not bring (function/srtp/measured_rate.h), but nothing of max_rate.
 //
 // Thread-safety: as of Admission.
 #pragma once

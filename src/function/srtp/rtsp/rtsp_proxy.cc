@@ -208,7 +208,7 @@ void RtspProxy::take(Accepted accepted, ClientCounts::Share share, Time now) {
     to_server(accepted, options, *server_for(options, family, {}));
     return connect(id, std::move(accepted), std::move(share), now);
   }
-  // Told of what comes, and not again of what has been looked at.
+  // Notified of what comes, and not again of what has been looked at.
   epoll_event event{.events = EPOLLIN | EPOLLRDHUP | EPOLLET, .data = {.u64 = name_of(id, Side::client)}};
   if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, accepted.fd.get(), &event) != 0) {
     Metrics::add(metrics_.failed);
@@ -288,7 +288,7 @@ void RtspProxy::serve(std::uint64_t name, std::uint32_t events, Time now) {
   guarded(name >> 1, [&](Connection& connection) { connection.ready(static_cast<Side>(name & 1), events, now); });
 }
 
-// A descriptor of which nothing is wanted is taken out: epoll tells of its end whether asked or not.
+// A descriptor of which nothing is wanted is taken out: epoll reports its end whether asked or not.
 void RtspProxy::watch(std::uint64_t id) {
   Watched& watched = *connections_.at(id);
   for (const Side side : {Side::client, Side::server}) {

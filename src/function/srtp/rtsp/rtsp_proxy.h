@@ -30,7 +30,7 @@ class RtspProxy final : private Neighbours {
   static Expected<std::unique_ptr<RtspProxy>> start(function::MediaStreams& streams,
                                                     const std::vector<std::string>& twins,
                                                     std::unique_ptr<Admission> admission = nullptr);
-  // Tells servers that their clients have gone, for half a second at most.
+  // Notifies servers that their clients have gone, for half a second at most.
   ~RtspProxy() override;
 
   std::vector<engine::ServiceMetric> metrics() const { return metrics_.list(); }

@@ -101,12 +101,12 @@ TEST(MediaPorts, are_pairs_and_come_back_last) {
   }
   EXPECT_EQ(taken, (std::set<unsigned>{20000, 20002, 20004}));
   EXPECT_FALSE(ports.take());
-  EXPECT_TRUE(ports.worth_telling());
-  EXPECT_FALSE(ports.worth_telling());
+  EXPECT_TRUE(ports.worth_reporting());
+  EXPECT_FALSE(ports.worth_reporting());
   ports.give_back({20004, 20005});
   ports.give_back({20002, 20003});
   EXPECT_EQ(ports.used(), 1U);
-  EXPECT_TRUE(ports.worth_telling());
+  EXPECT_TRUE(ports.worth_reporting());
   EXPECT_EQ(ports.take()->rtp, 20002);
   ports.give_back({20002, 20003});
   EXPECT_EQ(ports.take()->rtp, 20004) << "and not the one that has just come back";

@@ -63,7 +63,7 @@ TEST(RtspStreams, come_by_the_port_of_their_side) {
   for (const auto& one : *any) EXPECT_FALSE(one.ingress);
 }
 
-// Each has its index, and none makes room: a server that begins anew under another SSRC is heard so many times.
+// Each has its index, and none gives way: a server that begins anew under another SSRC is heard so many times.
 TEST(RtspStreams, may_have_as_many_ssrcs_as_is_set) {
   auto keys = crypto::KeyTable::make(8, false);
   for (const std::uint32_t most : {function::RtspOptions().max_ssrcs, 1U, 100U}) {

@@ -1,4 +1,4 @@
-#include "function/tell_sender.h"
+#include "function/notify_sender.h"
 
 #include <array>
 #include <cstring>
@@ -8,7 +8,7 @@
 #include "packet/tcp_reset.h"
 
 namespace sluice::function {
-std::uint32_t tell_sender(std::uint8_t* frame, std::uint32_t length, std::uint32_t room) {
+std::uint32_t notify_sender(std::uint8_t* frame, std::uint32_t length, std::uint32_t capacity) {
   if (!packet::may_answer_with_icmp_error(frame, length)) return 0;
   packet::Metadata meta;
   packet::read_metadata(frame, length, packet::Depth::network, meta);
@@ -16,7 +16,7 @@ std::uint32_t tell_sender(std::uint8_t* frame, std::uint32_t length, std::uint32
   const auto destination = packet::IpAddress::from_bytes(meta.family, meta.destination(frame));
   std::array<std::uint8_t, 6> own_mac;
   std::memcpy(own_mac.data(), frame, own_mac.size());
-  return packet::make_icmp_error(frame, length, room,
+  return packet::make_icmp_error(frame, length, capacity,
                                  {packet::IcmpErrorKind::prohibited, 0, destination, own_mac.data()});
 }
 

@@ -1,7 +1,7 @@
 // What the program's log says when memory or records of HTTP run out (inspect_http_no_memory, inspect_http_evicted,
 // inspect_http_bodies_lost).
 //
-//   HttpRoomNotes notes;
+//   HttpCapacityNotes notes;
 //   if (const std::string line = notes.line(counts, now); !line.empty()) spdlog::warn("{}", line);
 //
 // Thread-safety: none, of the thread that logs.
@@ -14,7 +14,7 @@
 
 namespace sluice::function {
 
-class HttpRoomNotes {
+class HttpCapacityNotes {
  public:
   enum What : std::uint8_t { no_memory, evicted, bodies_lost };
   using Counts = std::array<std::uint64_t, 3>;  // by What, since the start
@@ -25,7 +25,7 @@ class HttpRoomNotes {
     const Counts before = std::exchange(said_, counts);
     next_ = now + interval;
     const auto more = [&](What what) { return std::to_string(counts[what] - before[what]); };
-    return "inspect: room for HTTP has run out since this was last said: conversations without memory " +
+    return "inspect: capacity for HTTP has run out since this was last said: conversations without memory " +
            more(no_memory) + " (inspect_http_no_memory), evicted for others " + more(evicted) +
            " (inspect_http_evicted), bodies cut short " + more(bodies_lost) +
            " (inspect_http_bodies_lost); [inspect] http_memory and http say how much there is";

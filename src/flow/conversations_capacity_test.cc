@@ -1,4 +1,4 @@
-// Who makes room for whom: records of streams, connections of HTTP, memory.
+// Who gives way to whom: records of streams, connections of HTTP, memory.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -44,10 +44,10 @@ TEST(Conversations, SynsWithRequestsEvictNoHttpOfEstablishedFlows) {
   }
 }
 
-// What a SYN brings is parsed at once, where there is room, and else when it is known who has sent it.
-TEST(Conversations, TheHttpOfASynThatHadNoRoomBeginsWithTheHandshake) {
-  enum Why { had_room, evicted, full, memory };
-  for (const Why why : {had_room, evicted, full, memory}) {
+// What a SYN brings is parsed at once, where there is capacity, and else when it is known who has sent it.
+TEST(Conversations, TheHttpOfASynThatHadNoCapacityBeginsWithTheHandshake) {
+  enum Why { had_capacity, evicted, full, memory };
+  for (const Why why : {had_capacity, evicted, full, memory}) {
     test::Recorder recorder;
     ConversationSettings settings = small();
     settings.extras = 64;
@@ -79,7 +79,7 @@ TEST(Conversations, TheHttpOfASynThatHadNoRoomBeginsWithTheHandshake) {
 }
 
 // Before their timeout they keep them unless another stream has none.
-TEST(Conversations, SilentConversationsMakeRoomForStreams) {
+TEST(Conversations, SilentConversationsGiveWayToStreams) {
   ConversationSettings settings = small();
   settings.flows.timeouts.tcp_established = 7'000'000;
   settings.flows.remembered = 1'000'000;
@@ -105,7 +105,7 @@ TEST(Conversations, SilentConversationsMakeRoomForStreams) {
 }
 
 // There are records, but what came before in silent conversations fills the pool.
-TEST(Conversations, SilentConversationsMakeRoomInThePool) {
+TEST(Conversations, SilentConversationsGiveWayInThePool) {
   ConversationSettings settings = small();
   settings.extras = 16;
   settings.streams.window = 1U << 16;
@@ -137,7 +137,7 @@ TEST(Conversations, AFlowWithoutAnExtraIsCountedNotReassembled) {
   EXPECT_EQ(recorder.exchanges.size(), 2U);
 }
 
-TEST(Conversations, ClosedFlowsMakeRoomForStreams) {
+TEST(Conversations, ClosedFlowsGiveWayToStreams) {
   test::Recorder recorder;
   ConversationSettings settings = small();
   settings.extras = 2;
@@ -246,7 +246,7 @@ TEST(Conversations, WithoutAnHttpConnectionTheStreamGoesOn) {
   EXPECT_EQ(recorder.bytes[1], ok);
 }
 
-TEST(Conversations, AnHttpConnectionThatIsSilentMakesRoomForAnother) {
+TEST(Conversations, AnHttpConnectionThatIsSilentGivesWayToAnother) {
   ConversationSettings settings = small();
   settings.http_connections = 1;
   test::Recorder recorder;
@@ -269,17 +269,17 @@ ConversationSettings of_one_http() {
   return settings;
 }
 // The first of two, between its messages; it has sent and got so much.
-void one_makes_room(Conversations& conversations, const test::Recorder& recorder) {
+void one_frees_capacity(Conversations& conversations, const test::Recorder& recorder) {
   converse(conversations, 1, get, whole, 0, false);
   converse(conversations, 2, get, whole, 0, false);
   ASSERT_EQ(recorder.stops, std::vector{http::StopReason::set_aside});
 }
 
 // Its requests are numbered on, and answered by what comes then.
-TEST(Conversations, HttpThatMadeRoomBetweenMessagesGoesOn) {
+TEST(Conversations, HttpThatGaveWayBetweenMessagesGoesOn) {
   test::Recorder recorder;
   Conversations conversations(of_one_http(), recorder);
-  one_makes_room(conversations, recorder);
+  one_frees_capacity(conversations, recorder);
   const std::string next = "\r\nFOO /evil HTTP/1.1\r\n\r\n";
   const Seen seen = conversations.packet(tcp(1, 1000, up, tcp_ack, sent, got, next.substr(0, 10)), 0);
   EXPECT_TRUE(conversations.may_parse_http(*seen.flow, up));
@@ -295,10 +295,10 @@ TEST(Conversations, HttpThatMadeRoomBetweenMessagesGoesOn) {
 }
 
 // What is missing of it is missing where its next message begins.
-TEST(Conversations, HttpThatMadeRoomStopsAtAGap) {
+TEST(Conversations, HttpThatGaveWayStopsAtAGap) {
   test::Recorder recorder;
   Conversations conversations(of_one_http(), recorder);
-  one_makes_room(conversations, recorder);
+  one_frees_capacity(conversations, recorder);
   conversations.packet(tcp(1, 1000, up, tcp_ack, sent + 10, got, "GET /lost HTTP/1.1\r\n\r\n"), 0);
   conversations.packet(tcp(1, 1000, down, tcp_ack, got, sent + 32), 0);
   EXPECT_EQ(recorder.gaps[0], 10U);
@@ -307,7 +307,7 @@ TEST(Conversations, HttpThatMadeRoomStopsAtAGap) {
 }
 
 // Within a message it is over, and said to be beyond a limit.
-TEST(Conversations, HttpThatMadeRoomWithinAMessageIsLimited) {
+TEST(Conversations, HttpThatGaveWayWithinAMessageIsLimited) {
   test::Recorder recorder;
   Conversations conversations(of_one_http(), recorder);
   converse(conversations, 1, "GET /ev", "", 0, false);

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "function/inspect/http_room_notes.h"
+#include "function/inspect/http_capacity_notes.h"
 #include "function/inspect/inspection_trial_test.h"
 
 namespace sluice::function {
@@ -23,7 +23,7 @@ constexpr std::uint8_t syn = packet::tcp_syn, ack = packet::tcp_ack;
 constexpr std::size_t mss = 1400;
 constexpr std::uint16_t first = 4000, others = 5000, last = 6000;  // ports of clients
 
-class InspectionHttpRoom : public testing::Test, public AlertSink {
+class InspectionHttpCapacity : public testing::Test, public AlertSink {
  protected:
   void use(bool drops, std::uint32_t connections, std::size_t bytes, const std::string& more = "") {
     auto rules = test::rules_of(
@@ -69,7 +69,7 @@ class InspectionHttpRoom : public testing::Test, public AlertSink {
   std::vector<DropReason> drops_;
   std::map<std::uint16_t, std::array<std::uint32_t, 2>> clients_;
   std::uint64_t now_ = 0;
-  std::unique_ptr<Inspection> inspection_;  // last: it may tell at its end
+  std::unique_ptr<Inspection> inspection_;  // last: it may report at its end
 };
 
 std::string post(std::size_t length, const std::string& body) {
@@ -80,7 +80,7 @@ const std::string get = "GET /fine HTTP/1.1\r\n\r\n", evil = "GET /evil HTTP/1.1
 
 // Uploads that do not go on hold all of the memory, and give it to those that come. What they say then is not
 // inspected.
-TEST_F(InspectionHttpRoom, UploadsThatAreSilentLeaveMemoryToOthers) {
+TEST_F(InspectionHttpCapacity, UploadsThatAreSilentLeaveMemoryToOthers) {
   for (const bool drops : {false, true}) {
     SCOPED_TRACE(drops);
     use(drops, 128, 1U << 20);
@@ -101,7 +101,7 @@ TEST_F(InspectionHttpRoom, UploadsThatAreSilentLeaveMemoryToOthers) {
 }
 
 // Connections that are kept alive take the records of each other, and lose nothing.
-TEST_F(InspectionHttpRoom, ConnectionsThatAreKeptAliveLeaveRecordsToOthers) {
+TEST_F(InspectionHttpCapacity, ConnectionsThatAreKeptAliveLeaveRecordsToOthers) {
   for (const bool drops : {false, true}) {
     SCOPED_TRACE(drops);
     use(drops, 16, 4U << 20, "alert http any any -> any any (http.uri; content:\"/fine\"; sid:3;)\n");
@@ -116,13 +116,13 @@ TEST_F(InspectionHttpRoom, ConnectionsThatAreKeptAliveLeaveRecordsToOthers) {
     EXPECT_TRUE(says(first + 1, evil));
     EXPECT_TRUE(says(first + 2, post(9, "evil-body")));
     EXPECT_THAT(sids_, ElementsAre(1, 3, 2));
-    EXPECT_TRUE(says(first, evil)) << "of those that have made room for the two";
+    EXPECT_TRUE(says(first, evil)) << "of those that have given way to the two";
     EXPECT_EQ(inspection_->conversations().http_counters().limited[unsigned(flow::http::Limit::memory)], 0U);
   }
 }
 
 // Within a request it would go on uninspected.
-TEST_F(InspectionHttpRoom, WhatMadeRoomWithinAMessageIsDropped) {
+TEST_F(InspectionHttpCapacity, WhatGaveWayWithinAMessageIsDropped) {
   for (const bool drops : {false, true}) {
     SCOPED_TRACE(drops);
     use(drops, 16, 4U << 20);
@@ -139,7 +139,7 @@ TEST_F(InspectionHttpRoom, WhatMadeRoomWithinAMessageIsDropped) {
 }
 
 // Nobody else has any to give.
-TEST_F(InspectionHttpRoom, WithoutMemoryABodyIsDropped) {
+TEST_F(InspectionHttpCapacity, WithoutMemoryABodyIsDropped) {
   for (const bool drops : {false, true}) {
     SCOPED_TRACE(drops);
     use(drops, 16, 1U << 20);
@@ -155,12 +155,12 @@ TEST_F(InspectionHttpRoom, WithoutMemoryABodyIsDropped) {
   }
 }
 
-TEST(HttpRoomNotes, TellWhatRanOutAtTimes) {
-  HttpRoomNotes notes;
-  constexpr std::uint64_t later = HttpRoomNotes::interval;
+TEST(HttpCapacityNotes, ReportWhatRanOutAtTimes) {
+  HttpCapacityNotes notes;
+  constexpr std::uint64_t later = HttpCapacityNotes::interval;
   EXPECT_EQ(notes.line({}, 0), "");
   EXPECT_EQ(notes.line({1, 0, 2}, 1),
-            "inspect: room for HTTP has run out since this was last said: conversations without memory 1 "
+            "inspect: capacity for HTTP has run out since this was last said: conversations without memory 1 "
             "(inspect_http_no_memory), evicted for others 0 (inspect_http_evicted), bodies cut short 2 "
             "(inspect_http_bodies_lost); [inspect] http_memory and http say how much there is");
   EXPECT_EQ(notes.line({1, 1, 2}, later), "") << "too soon";

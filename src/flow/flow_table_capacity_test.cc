@@ -38,7 +38,7 @@ std::vector<std::uint32_t> clients_of_one_pair(const FlowTable& table, std::size
 }
 
 // What is remembered has no place that a new flow needs, but for a flood's: that leaves half of the table.
-TEST(FlowTable, WhatIsRememberedMakesRoomAndAFloodLeavesHalfOfIt) {
+TEST(FlowTable, WhatIsRememberedGivesWayAndAFloodLeavesHalfOfIt) {
   Ends ends;
   FlowTable table(remembering(16), &ends);
   for (std::uint32_t client = 0; client < 16; ++client) handshake(table, client, 1, 0);
@@ -56,7 +56,7 @@ TEST(FlowTable, WhatIsRememberedMakesRoomAndAFloodLeavesHalfOfIt) {
   EXPECT_EQ(table.in_class()[1] + table.counters().refused_full / 3 + table.counters().refused_bucket / 3, 16U);
 }
 
-TEST(FlowTable, WhatIsRememberedLongestMakesRoomForWhatHasJustFallenSilent) {
+TEST(FlowTable, WhatIsRememberedLongestGivesWayToWhatHasJustFallenSilent) {
   FlowTable table(remembering(4));
   for (std::uint32_t client = 1; client < 5; ++client) handshake(table, client, 1, 0);
   for (std::uint32_t client = 3; client < 5; ++client) feed(table, tcp(client, 1, up, tcp_ack, 101, 501), 300'000);

@@ -9,8 +9,8 @@
 
 namespace sluice::function {
 
-// `room`: bytes at `frame` that may be written. The answer's length; 0, and the frame as it was: it may get none (a
+// `capacity`: bytes at `frame` that may be written. The answer's length; 0, and the frame as it was: it may get none (a
 // multicast, a later fragment, an ICMP error, an RST, ...).
-std::uint32_t tell_sender(std::uint8_t* frame, std::uint32_t length, std::uint32_t room);
+std::uint32_t notify_sender(std::uint8_t* frame, std::uint32_t length, std::uint32_t capacity);
 
 }  // namespace sluice::function

@@ -12,7 +12,7 @@ namespace {
 
 using namespace test;
 
-TEST(HttpRoom, WithoutMemoryItStopsAndSaysSo) {
+TEST(HttpCapacity, WithoutMemoryItStopsAndSaysSo) {
   BlockPool pool(1);
   Sink sink;
   Parser parser({}, pool, 1, 8, sink);
@@ -31,7 +31,7 @@ TEST(HttpRoom, WithoutMemoryItStopsAndSaysSo) {
 }
 
 // A body that is not looked at as its reader sees it is counted, whyever that is.
-TEST(HttpRoom, BodiesThatAreNotDecodedAreCounted) {
+TEST(HttpCapacity, BodiesThatAreNotDecodedAreCounted) {
   std::string random;
   for (std::uint32_t i = 0, x = 1; i < 3000; ++i) {
     x = x * 1664525 + 1013904223;
@@ -43,14 +43,14 @@ TEST(HttpRoom, BodiesThatAreNotDecodedAreCounted) {
   struct Case {
     const char* what;
     std::string codings, body;
-    std::size_t room;  // of the pool
+    std::size_t capacity;  // of the pool
     std::uint64_t lost, undecoded;
     std::uint64_t gap = 0;
   };
   const Case cases[] = {
       {"all is well", "gzip", packed, 1U << 20, 0, 0},
-      {"no room for a layer", "gzip", packed, 10U << 10, 1, 0},
-      {"no room for zlib's window", "gzip", packed, 32U << 10, 1, 0},
+      {"no capacity for a layer", "gzip", packed, 10U << 10, 1, 0},
+      {"no capacity for zlib's window", "gzip", packed, 32U << 10, 1, 0},
       {"three layers", "gzip, gzip, gzip", gzip(gzip(packed)), 1U << 20, 0, 1},
       {"an error", "gzip", garbled, 1U << 20, 0, 1},
       {"a gap", "gzip", packed, 1U << 20, 0, 1, 1000},
@@ -61,7 +61,7 @@ TEST(HttpRoom, BodiesThatAreNotDecodedAreCounted) {
   for (const Case& c : cases) {
     BlockPool pool(1U << 20);
     std::vector<std::uint8_t*> taken;
-    for (std::size_t size = 512U << 10; size >= c.room; size /= 2) {
+    for (std::size_t size = 512U << 10; size >= c.capacity; size /= 2) {
       taken.push_back(pool.take(size));
     }
     Sink sink;
@@ -89,7 +89,7 @@ TEST(HttpRoom, BodiesThatAreNotDecodedAreCounted) {
 }
 
 // Those that have not shown to be HTTP go first, then those that were silent for longest.
-TEST(HttpRoom, TheOneThatWasSilentForLongestMakesRoom) {
+TEST(HttpCapacity, TheOneThatWasSilentForLongestGivesWay) {
   BlockPool pool(1U << 20);
   Sink sink;
   Parser parser({}, pool, 3, 8, sink);
@@ -112,7 +112,7 @@ TEST(HttpRoom, TheOneThatWasSilentForLongestMakesRoom) {
 }
 
 // They are forged, as far as one can see: whatever they show to be, they evict none that is established.
-TEST(HttpRoom, ThoseThatAreNotEstablishedMakeRoomFirst) {
+TEST(HttpCapacity, ThoseThatAreNotEstablishedGiveWayFirst) {
   BlockPool pool(1U << 20);
   Sink sink;
   Parser parser({}, pool, 3, 64, sink);
@@ -141,7 +141,7 @@ TEST(HttpRoom, ThoseThatAreNotEstablishedMakeRoomFirst) {
   EXPECT_EQ(pool.in_use(), 0U);
 }
 
-TEST(HttpRoom, ThoseThatAreNotEstablishedHaveAPartOfTheRest) {
+TEST(HttpCapacity, ThoseThatAreNotEstablishedHaveAPartOfTheRest) {
   BlockPool pool(1U << 20);
   Sink sink;
   Parser parser({}, pool, 16, 32, sink);
@@ -165,7 +165,7 @@ TEST(HttpRoom, ThoseThatAreNotEstablishedHaveAPartOfTheRest) {
   pool.give(half);
 }
 
-TEST(HttpRoom, ThoseThatAreNotEstablishedTakeNoTransactionsOfOthers) {
+TEST(HttpCapacity, ThoseThatAreNotEstablishedTakeNoTransactionsOfOthers) {
   BlockPool pool(1U << 20);
   Sink sink;
   Parser parser({}, pool, 16, 32, sink);
@@ -183,7 +183,7 @@ TEST(HttpRoom, ThoseThatAreNotEstablishedTakeNoTransactionsOfOthers) {
 }
 
 // One request ends one connection that waits for answers, however many are silent for longer.
-TEST(HttpRoom, ForATransactionOneThatHasSomeIsEvicted) {
+TEST(HttpCapacity, ForATransactionOneThatHasSomeIsEvicted) {
   BlockPool pool(16U << 20);
   Sink sink;
   constexpr std::uint32_t transactions = 32;
@@ -203,7 +203,7 @@ TEST(HttpRoom, ForATransactionOneThatHasSomeIsEvicted) {
 }
 
 // Once half of the transactions are in use, two requests of a connection may wait; before that, `pipelined`.
-TEST(HttpRoom, HowManyRequestsMayWait) {
+TEST(HttpCapacity, HowManyRequestsMayWait) {
   BlockPool pool(16U << 20);
   Sink sink;
   Parser parser({}, pool, 16, 64, sink);
@@ -223,7 +223,7 @@ TEST(HttpRoom, HowManyRequestsMayWait) {
   EXPECT_EQ(first->waiting, 31U) << "one was given up for it";
 }
 
-TEST(HttpRoom, UnansweredRequestsDoNotTakeAllTransactions) {
+TEST(HttpCapacity, UnansweredRequestsDoNotTakeAllTransactions) {
   BlockPool pool(4U << 20);
   Sink sink;
   Parser parser({}, pool, 16, 32, sink);
