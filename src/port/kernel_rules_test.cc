@@ -13,7 +13,7 @@
 namespace sluice::port {
 namespace {
 
-TEST(KernelRules, are_read_and_said) {
+TEST(KernelRules, AreReadAndSaid) {
   std::vector<std::byte> bytes;
   const auto append = [&](const void* from, std::size_t size) {
     const auto* const first = static_cast<const std::byte*>(from);

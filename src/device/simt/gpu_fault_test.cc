@@ -13,7 +13,7 @@ class GpuFault : public testing::Test {
   void TearDown() override { simt::clear_faults(); }
 };
 
-TEST_F(GpuFault, every_failing_call_of_open_is_an_error_and_leaks_nothing) {
+TEST_F(GpuFault, EveryFailingCallOfOpenIsAnErrorAndLeaksNothing) {
   const unsigned long before = simt::calls_made();
   ASSERT_TRUE(Gpu::open(0, 1));
   const unsigned long calls = simt::calls_made() - before - 2;  // closing sets the device and waits for it
@@ -25,7 +25,7 @@ TEST_F(GpuFault, every_failing_call_of_open_is_an_error_and_leaks_nothing) {
   }
 }
 
-TEST_F(GpuFault, a_broken_device_fails_its_marks_and_says_why) {
+TEST_F(GpuFault, ABrokenDeviceFailsItsMarksAndSaysWhy) {
   auto gpu = Gpu::open(0, 1);
   ASSERT_TRUE(gpu);
   GpuStream& stream = (*gpu)->stream(0);
@@ -38,7 +38,7 @@ TEST_F(GpuFault, a_broken_device_fails_its_marks_and_says_why) {
   EXPECT_THAT((*gpu)->why(), testing::HasSubstr("unknown error"));
 }
 
-TEST_F(GpuFault, a_mark_that_cannot_be_set_loses_the_device) {
+TEST_F(GpuFault, AMarkThatCannotBeSetLosesTheDevice) {
   auto gpu = Gpu::open(0, 1);
   ASSERT_TRUE(gpu);
   simt::fail_calls(1);
@@ -46,7 +46,7 @@ TEST_F(GpuFault, a_mark_that_cannot_be_set_loses_the_device) {
   EXPECT_TRUE((*gpu)->lost());
 }
 
-TEST_F(GpuFault, memory_is_given_back) {
+TEST_F(GpuFault, MemoryIsGivenBack) {
   const auto device = simt::device_bytes(), pinned = simt::pinned_bytes();
   std::vector<char> own(8192);
   DeviceMemory outlives;
@@ -71,7 +71,7 @@ TEST_F(GpuFault, memory_is_given_back) {
   EXPECT_EQ(simt::pinned_bytes(), pinned);
 }
 
-TEST_F(GpuFault, without_a_device_the_error_says_so) {
+TEST_F(GpuFault, WithoutADeviceTheErrorSaysSo) {
   simt::fail_calls(1);
   const auto gpus = list_gpus();
   ASSERT_FALSE(gpus);

@@ -76,7 +76,7 @@ void replace(Acl& acl, unsigned generation) {
   change->commit();
 }
 
-TEST(AclReload, a_batch_is_judged_by_the_list_that_it_was_computed_by) {
+TEST(AclReload, ABatchIsJudgedByTheListThatItWasComputedBy) {
   constexpr std::uint32_t lanes = 2, slots = 3;
   const auto acl = list_of(1);
   ASSERT_TRUE(acl->prepare({.lanes = lanes}));
@@ -100,7 +100,7 @@ TEST(AclReload, a_batch_is_judged_by_the_list_that_it_was_computed_by) {
   EXPECT_EQ(denied_parity(one[2]), 0);
 }
 
-TEST(AclReload, lanes_beside_many_changes) {
+TEST(AclReload, LanesBesideManyChanges) {
   constexpr std::uint32_t lanes = 3, slots = 4;
   const auto acl = list_of(1);
   ASSERT_TRUE(acl->prepare({.lanes = lanes}));
@@ -135,7 +135,7 @@ TEST(AclReload, lanes_beside_many_changes) {
 }
 
 // Rules that only change places, counted by a forwarder beside a collector for each lane, and looked at meanwhile.
-TEST(AclReload, rules_that_stay_count_every_frame) {
+TEST(AclReload, RulesThatStayCountEveryFrame) {
   constexpr std::uint32_t lanes = 2, slots = 3;
   const auto list = [](bool reversed) {
     std::vector<lookup::acl::AclRule> rules = rules_of(1);
@@ -224,7 +224,7 @@ void settle(Acl& acl, device::GpuStream& stream, std::uint32_t device = 0) {
   }
 }
 
-TEST(AclReload, a_list_stays_until_the_gpu_and_its_batches_have_left_it) {
+TEST(AclReload, AListStaysUntilTheGpuAndItsBatchesHaveLeftIt) {
   if (const std::string why = test::why_no_gpu(); !why.empty()) GTEST_SKIP() << why;
   auto gpu = device::Gpu::open(0, 1);
   ASSERT_TRUE(gpu) << gpu.error().message;
@@ -249,7 +249,7 @@ TEST(AclReload, a_list_stays_until_the_gpu_and_its_batches_have_left_it) {
   EXPECT_EQ(denied_parity(batches[1]), 0);
 }
 
-TEST(AclReload, each_gpu_has_its_list_and_a_lost_one_holds_none) {
+TEST(AclReload, EachGpuHasItsListAndALostOneHoldsNone) {
   if (const std::string why = test::why_no_gpu(); !why.empty()) GTEST_SKIP() << why;
   std::unique_ptr<device::Gpu> gpus[2];
   const auto acl = list_of(1);
@@ -284,7 +284,7 @@ TEST(AclReload, each_gpu_has_its_list_and_a_lost_one_holds_none) {
   EXPECT_EQ(acl->reclaim(), 0U);
 }
 
-TEST(AclReload, launches_beside_many_changes) {
+TEST(AclReload, LaunchesBesideManyChanges) {
   if (const std::string why = test::why_no_gpu(); !why.empty()) GTEST_SKIP() << why;
   constexpr std::uint32_t slots = 4;
   auto gpu = device::Gpu::open(0, 2);

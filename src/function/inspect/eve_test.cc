@@ -72,7 +72,7 @@ PacketBuilder request() {
       .payload(bytes("GET /evil\r\n\x01"));
 }
 
-TEST_F(EveTest, an_alert_of_tcp_that_drops_makes_an_alert_and_a_drop) {
+TEST_F(EveTest, AnAlertOfTcpThatDropsMakesAnAlertAndADrop) {
   Sample sample(rules_, request().build());
   sample.flow(Direction::to_server, FlowMark::http);
   lane().set_port(1);
@@ -101,14 +101,14 @@ TEST_F(EveTest, an_alert_of_tcp_that_drops_makes_an_alert_and_a_drop) {
                                   "192.0.2.1:40000 -> 198.51.100.2:80"));
 }
 
-TEST_F(EveTest, a_rule_that_drops_is_allowed_where_nothing_is_dropped) {
+TEST_F(EveTest, ARuleThatDropsIsAllowedWhereNothingIsDropped) {
   Sample sample(rules_, request().build());
   lane().alert(sample.alert(0, false));
   EXPECT_EQ(only_line()["alert"]["action"], "allowed");
   EXPECT_THAT(fast()[0], testing::Not(testing::HasSubstr("Drop")));
 }
 
-TEST_F(EveTest, where_nothing_is_forwarded_a_rule_would_drop_and_no_frame_is_dropped) {
+TEST_F(EveTest, WhereNothingIsForwardedARuleWouldDropAndNoFrameIsDropped) {
   log_.reset();
   open(false);
   Sample sample(rules_, request().build());
@@ -130,7 +130,7 @@ constexpr const char* post =
     "Referer: http://example.org/\r\nContent-Length: 2\r\n\r\nhi";
 
 // Each: what each side has said, and the line's tx_id and http. The second request is another transaction.
-TEST_F(EveTest, http_is_what_is_known_of_the_transaction_by_then) {
+TEST_F(EveTest, HttpIsWhatIsKnownOfTheTransactionByThen) {
   const struct {
     std::vector<std::pair<Direction, std::string>> said;
     int tx_id;
@@ -185,7 +185,7 @@ TEST_F(EveTest, http_is_what_is_known_of_the_transaction_by_then) {
   EXPECT_FALSE(json::parse(lines.back()).contains("tx_id"));
 }
 
-TEST_F(EveTest, texts_of_http_are_cut_at_their_bounds_and_at_whole_characters) {
+TEST_F(EveTest, TextsOfHttpAreCutAtTheirBoundsAndAtWholeCharacters) {
   std::string path(510, 'a');
   const std::string host(129, 'h'), agent(257, 'u'), referer(256, 'r');
   test::Dialogue dialogue;
@@ -201,13 +201,13 @@ TEST_F(EveTest, texts_of_http_are_cut_at_their_bounds_and_at_whole_characters) {
   EXPECT_EQ(http["cut"], true);
 }
 
-TEST_F(EveTest, an_alert_of_another_rule_for_a_dropped_frame_is_allowed) {
+TEST_F(EveTest, AnAlertOfAnotherRuleForADroppedFrameIsAllowed) {
   Sample sample(rules_, request().build());
   lane().alert(sample.alert(1, true));
   EXPECT_EQ(only_line()["alert"]["action"], "allowed");
 }
 
-TEST_F(EveTest, udp_without_a_flow_and_without_a_class) {
+TEST_F(EveTest, UdpWithoutAFlowAndWithoutAClass) {
   Sample sample(
       rules_,
       PacketBuilder().vlan(7).vlan(42).ipv4("192.0.2.1", "192.0.2.9").udp(5353, 53).payload(bytes("\xfe?")).build());
@@ -224,7 +224,7 @@ TEST_F(EveTest, udp_without_a_flow_and_without_a_class) {
 }
 
 // What an acknowledgement lets out of the other side's stream has the tags of the frame that brought it, and no more.
-TEST_F(EveTest, of_the_other_direction_the_frames_tags_are_reported) {
+TEST_F(EveTest, OfTheOtherDirectionTheFramesTagsAreReported) {
   for (const bool tagged : {false, true}) {
     PacketBuilder builder;
     if (tagged) builder.vlan(7);
@@ -243,7 +243,7 @@ TEST_F(EveTest, of_the_other_direction_the_frames_tags_are_reported) {
   EXPECT_EQ(json::parse(lines[1])["vlan"], json::array({7}));
 }
 
-TEST_F(EveTest, tags_of_all_three_types_are_reported) {
+TEST_F(EveTest, TagsOfAllThreeTypesAreReported) {
   for (const std::uint16_t outer : {0x8100, 0x88a8, 0x9100}) {
     packet::Bytes frame = PacketBuilder().vlan(7).vlan(42).ipv4("192.0.2.1", "192.0.2.9").udp(5353, 53).build();
     packet::header_at<packet::EthernetHeader>(frame.data(), 0).ethertype = packet::be16(outer);
@@ -284,7 +284,7 @@ TEST_F(EveTest, OfATunnelWithoutIpThereAreNone) {
   EXPECT_FALSE(line.contains("tunnel"));
 }
 
-TEST_F(EveTest, icmp_has_type_and_code_and_no_ports) {
+TEST_F(EveTest, IcmpHasTypeAndCodeAndNoPorts) {
   Sample sample(rules_, PacketBuilder().ipv4("192.0.2.1", "192.0.2.9").icmp(8, 3, 0x00050006).payload(2).build());
   sample.flow();
   lane().alert(sample.alert(1));
@@ -299,7 +299,7 @@ TEST_F(EveTest, icmp_has_type_and_code_and_no_ports) {
                                   "(null)] [Priority: 2] {ICMP} 192.0.2.1:8 -> 192.0.2.9:3"));
 }
 
-TEST_F(EveTest, ipv6_is_written_with_all_digits_and_a_drop_has_its_own_fields) {
+TEST_F(EveTest, Ipv6IsWrittenWithAllDigitsAndADropHasItsOwnFields) {
   Sample sample(rules_, PacketBuilder().ipv6("2001:db8::1", "fe80::2").tos(3).ttl(9).icmp6(128, 0, 0x00050006).build());
   sample.flow(Direction::to_client);
   lane().dropped(sample.dropped(DropReason::flow_drop));
@@ -314,7 +314,7 @@ TEST_F(EveTest, ipv6_is_written_with_all_digits_and_a_drop_has_its_own_fields) {
   EXPECT_THAT(fast(), ElementsAre()) << "a drop is no alert";
 }
 
-TEST_F(EveTest, a_drop_of_udp_has_its_length_and_a_budget_is_a_reason) {
+TEST_F(EveTest, ADropOfUdpHasItsLengthAndABudgetIsAReason) {
   Sample sample(rules_, PacketBuilder().ipv4("192.0.2.1", "192.0.2.9").udp(1, 2).payload(5).build());
   lane().dropped(sample.dropped(DropReason::budget));
   const json line = only_line();
@@ -323,7 +323,7 @@ TEST_F(EveTest, a_drop_of_udp_has_its_length_and_a_budget_is_a_reason) {
   EXPECT_FALSE(line.contains("alert"));
 }
 
-TEST_F(EveTest, a_drop_without_an_alert_names_its_rule) {
+TEST_F(EveTest, ADropWithoutAnAlertNamesItsRule) {
   Sample sample(rules_, request().build());
   DroppedFrame frame = sample.dropped(DropReason::rules);
   frame.rules = rules_.get();
@@ -337,7 +337,7 @@ TEST_F(EveTest, a_drop_without_an_alert_names_its_rule) {
   EXPECT_FALSE(line["alert"].contains("metadata"));
 }
 
-TEST_F(EveTest, a_drop_has_suricata_s_reason) {
+TEST_F(EveTest, ADropHasSuricataSReason) {
   const auto fragment = PacketBuilder().ipv4("192.0.2.1", "192.0.2.9").fragment(64, true).payload(8).build();
   struct Case {
     DropReason why;
@@ -362,7 +362,7 @@ TEST_F(EveTest, a_drop_has_suricata_s_reason) {
   }
 }
 
-TEST_F(EveTest, both_directions_have_the_flow_s_id_and_its_client_first) {
+TEST_F(EveTest, BothDirectionsHaveTheFlowSIdAndItsClientFirst) {
   Sample there(rules_, request().build());
   there.flow(Direction::to_server);
   Sample back(rules_, PacketBuilder().ipv4("198.51.100.2", "192.0.2.1").tcp(80, 40000).build());
@@ -378,7 +378,7 @@ TEST_F(EveTest, both_directions_have_the_flow_s_id_and_its_client_first) {
   EXPECT_EQ(b["src_ip"], "198.51.100.2");
 }
 
-TEST_F(EveTest, what_is_found_when_a_stream_ends_is_of_its_flow_and_not_of_the_packet_that_came_then) {
+TEST_F(EveTest, WhatIsFoundWhenAStreamEndsIsOfItsFlowAndNotOfThePacketThatCameThen) {
   Sample sample(rules_, request().build());
   sample.flow(Direction::to_client);
   Alert at_end = sample.alert(0, true, true);
@@ -404,7 +404,7 @@ TEST_F(EveTest, what_is_found_when_a_stream_ends_is_of_its_flow_and_not_of_the_p
 }
 
 // Its flow is that of all its datagram's fragments, and has no ports.
-TEST_F(EveTest, a_first_fragment_has_its_ports) {
+TEST_F(EveTest, AFirstFragmentHasItsPorts) {
   const auto rules = test::rules_of("drop udp any any -> any 5555 (content:\"evildgram\"; sid:1;)\n");
   InspectionSettings settings;
   flow::ConversationSettings& tables = settings.conversations;
@@ -434,7 +434,7 @@ TEST_F(EveTest, a_first_fragment_has_its_ports) {
   EXPECT_THAT(fast()[0], testing::HasSubstr("{UDP} 192.0.2.1:4000 -> 192.0.2.2:5555"));
 }
 
-TEST_F(EveTest, a_target_is_named_with_its_source_and_is_no_metadata) {
+TEST_F(EveTest, ATargetIsNamedWithItsSourceAndIsNoMetadata) {
   const auto rules = test::rules_of(
       "drop tcp any any -> any any (target:src_ip; metadata:policy drop; sid:1;)\n"
       "alert ip any any -> any any (target:dest_ip; sid:2;)\n");
@@ -457,7 +457,7 @@ TEST_F(EveTest, a_target_is_named_with_its_source_and_is_no_metadata) {
   EXPECT_FALSE(alert.contains("metadata"));
 }
 
-TEST_F(EveTest, bytes_that_are_no_text_are_escaped_and_every_line_is_json) {
+TEST_F(EveTest, BytesThatAreNoTextAreEscapedAndEveryLineIsJson) {
   std::string rules;
   const std::string odd[] = {"\xc0\xaf", "\xed\xa0\x80", "\xf5\x80\x80\x80",
                              "\xe2\x82", "\x7f\x1b[31m", "\xf0\x9f\x98\x80"};

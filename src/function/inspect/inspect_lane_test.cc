@@ -15,7 +15,7 @@ namespace sluice::function {
 namespace {
 
 // As a driver multiplies what libpcap gives it: seconds of 32 bits, taken for signed.
-TEST(InspectLane, a_capture_may_be_of_later_than_2038) {
+TEST(InspectLane, ACaptureMayBeOfLaterThan2038) {
   const auto stamp = [](std::int64_t seconds, std::uint64_t microseconds) {
     return static_cast<std::uint64_t>(seconds) * 1'000'000 + microseconds;
   };
@@ -25,7 +25,7 @@ TEST(InspectLane, a_capture_may_be_of_later_than_2038) {
   EXPECT_EQ(time_of_stamp(stamp(3'000'000'000, 7)), 3'000'000'000'000'007U) << "pcapng has more bits";
 }
 
-TEST_F(InspectLaneTest, counts_of_thresholds_are_reported) {
+TEST_F(InspectLaneTest, CountsOfThresholdsAreReported) {
   use("alert udp any any -> any 1 (threshold: type limit, track by_src, count 1, seconds 60; sid:1;)\n",
       {.entries = 8});
   for (std::uint16_t from = 1; from <= 3; ++from) udp(1, 1, from);
@@ -38,7 +38,7 @@ TEST_F(InspectLaneTest, counts_of_thresholds_are_reported) {
 }
 
 // Whoever uses up what inspection has is seen to do it.
-TEST_F(InspectLaneTest, what_streams_and_http_lack_is_reported) {
+TEST_F(InspectLaneTest, WhatStreamsAndHttpLackIsReported) {
   use("alert udp any any -> any 1 (sid:1;)\n", {}, 100);
   for (std::uint16_t port = 1000; port < 1003; ++port) tcp(port, 0, "G");
   EXPECT_EQ(metric("inspect_http_connections"), 3U);
@@ -64,7 +64,7 @@ TEST_F(InspectLaneTest, what_streams_and_http_lack_is_reported) {
   EXPECT_EQ(metric("inspect_stream_not_held"), 0U);
 }
 
-TEST_F(InspectLaneTest, what_becomes_of_fragments_is_reported) {
+TEST_F(InspectLaneTest, WhatBecomesOfFragmentsIsReported) {
   use("alert udp any any -> any 1 (sid:1;)\n", {});
   const packet::Bytes whole = PacketBuilder().ipv6("2001:db8::1", "2001:db8::2").udp(1, 2).payload(100).build();
   const auto take = [&](std::uint32_t id, std::size_t begin, std::size_t end, bool more) {
@@ -87,7 +87,7 @@ TEST_F(InspectLaneTest, what_becomes_of_fragments_is_reported) {
   EXPECT_EQ(metrics({"_refused", "_no_memory", "_incomplete"}), (std::vector<std::uint64_t>{3, 1, 0}));
 }
 
-TEST_F(InspectLaneTest, counts_of_filters_and_their_ports_are_reported) {
+TEST_F(InspectLaneTest, CountsOfFiltersAndTheirPortsAreReported) {
   use("alert udp any any -> any any (detection_filter: track by_src, count 9, seconds 60, unique_on dst_port; "
       "sid:1;)\n",
       {.port_sets = 1});
@@ -101,7 +101,7 @@ TEST_F(InspectLaneTest, counts_of_filters_and_their_ports_are_reported) {
 }
 
 // By a limit of regular expressions.
-TEST_F(InspectLaneTest, what_is_given_up_is_reported) {
+TEST_F(InspectLaneTest, WhatIsGivenUpIsReported) {
   use("alert udp any any -> any any (content:\"dear\"; pcre:\"/(a+)+(b+)+c$/\"; sid:1;)\n", {});
   for (const auto& [text, given_up] :
        {std::pair{"dear ab", 0U}, {"dear aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaac", 1U}}) {
@@ -112,7 +112,7 @@ TEST_F(InspectLaneTest, what_is_given_up_is_reported) {
 }
 
 // The device searched by the rules that the batch was classified by.
-TEST_F(InspectLaneTest, a_batch_ends_with_the_rules_that_it_began_with) {
+TEST_F(InspectLaneTest, ABatchEndsWithTheRulesThatItBeganWith) {
   const std::string rule = "alert udp any any -> any any (content:\"evil\"; sid:";
   use(rule + "1;)\n", {});
   const auto frame = [](std::uint16_t port) {
@@ -131,7 +131,7 @@ TEST_F(InspectLaneTest, a_batch_ends_with_the_rules_that_it_began_with) {
 }
 
 // A step each millisecond, between batches.
-TEST_F(InspectLaneTest, conversations_that_are_silent_end_while_batches_come) {
+TEST_F(InspectLaneTest, ConversationsThatAreSilentEndWhileBatchesCome) {
   use("alert udp any any -> any 1 (sid:1;)\n", {});
   for (unsigned source = 1; source <= 20; ++source) udp(source, 1);
   const auto frame = PacketBuilder().ipv4("10.0.1.1", "10.1.0.1").udp(1, 1).payload(4).build();
@@ -144,7 +144,7 @@ TEST_F(InspectLaneTest, conversations_that_are_silent_end_while_batches_come) {
 }
 
 // Nothing has come, or others have dropped whole batches: time goes by, and rules are taken.
-TEST_F(InspectLaneTest, a_lane_without_frames_ends_conversations_and_takes_rules) {
+TEST_F(InspectLaneTest, ALaneWithoutFramesEndsConversationsAndTakesRules) {
   for (const bool batches : {false, true}) {
     SCOPED_TRACE(batches);
     use("alert udp any any -> any 1 (sid:1;)\n", {});
@@ -169,7 +169,7 @@ TEST_F(InspectLaneTest, a_lane_without_frames_ends_conversations_and_takes_rules
 }
 
 // Steps that were left out while the thread slept are made up for, and no more than it may sleep for.
-TEST_F(InspectLaneTest, a_lane_that_is_seldom_called_goes_through_its_conversations_as_fast) {
+TEST_F(InspectLaneTest, ALaneThatIsSeldomCalledGoesThroughItsConversationsAsFast) {
   use("alert udp any any -> any 1 (sid:1;)\n", {});
   for (unsigned source = 1; source <= 64; ++source) udp(source, 1);
   const std::uint64_t before = metric("inspect_flows_expired");
@@ -182,7 +182,7 @@ TEST_F(InspectLaneTest, a_lane_that_is_seldom_called_goes_through_its_conversati
 
 // Their buffers are in no near cache when a batch comes back: reading one of each frame took a third of a lane's
 // frames.
-TEST_F(InspectLaneTest, where_no_driver_stamps_frames_their_buffers_are_not_read) {
+TEST_F(InspectLaneTest, WhereNoDriverStampsFramesTheirBuffersAreNotRead) {
   const FrameClock clock{FrameStamps{}};
   void* const page = mmap(nullptr, sizeof(rte_mbuf), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   ASSERT_NE(page, MAP_FAILED);
@@ -192,7 +192,7 @@ TEST_F(InspectLaneTest, where_no_driver_stamps_frames_their_buffers_are_not_read
 }
 
 // The times of a capture's frames are those of its packets: between them, and behind the last, none goes by here.
-TEST_F(InspectLaneTest, while_captures_are_read_time_does_not_go_by) {
+TEST_F(InspectLaneTest, WhileCapturesAreReadTimeDoesNotGoBy) {
   int offset = 0;
   std::uint64_t flag = 0;
   ASSERT_EQ(rte_mbuf_dyn_rx_timestamp_register(&offset, &flag), 0);
@@ -217,7 +217,7 @@ TEST_F(InspectLaneTest, while_captures_are_read_time_does_not_go_by) {
   EXPECT_EQ(metric("inspect_flows_expired"), 1U) << "a frame of now ends what was so long ago";
 }
 
-TEST_F(InspectLaneTest, flows_of_a_capture_end_by_its_time_however_fast_it_is_read) {
+TEST_F(InspectLaneTest, FlowsOfACaptureEndByItsTimeHoweverFastItIsRead) {
   int offset = 0;
   std::uint64_t flag = 0, time = 1'000'000'000'000'000;
   ASSERT_EQ(rte_mbuf_dyn_rx_timestamp_register(&offset, &flag), 0);
@@ -236,7 +236,7 @@ TEST_F(InspectLaneTest, flows_of_a_capture_end_by_its_time_however_fast_it_is_re
 }
 
 // What flows report when they have been silent is not of the port that the next frames come by.
-TEST_F(InspectLaneTest, an_alert_of_a_silent_conversation_names_no_port) {
+TEST_F(InspectLaneTest, AnAlertOfASilentConversationNamesNoPort) {
   tcp_silence_ = 50;
   use("alert http any any -> any any (http.user_agent; content:\"evil\"; sid:1;)\n", {});
   tcp(1000, 0, "GET / HTTP/1.1\r\nUser-Agent: evil\r\n");

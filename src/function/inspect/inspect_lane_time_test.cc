@@ -19,7 +19,7 @@ std::uint64_t still() {
 
 // HTTP of a batch that is late is left and counted, or dropped and counted; of one that is not it is not, nor of one
 // that is late because the thread did not run.
-TEST_F(InspectLaneTest, a_batch_that_is_late_is_not_looked_at) {
+TEST_F(InspectLaneTest, ABatchThatIsLateIsNotLookedAt) {
   struct Case {
     const char* what;
     std::uint64_t age, stall;  // of the batch when it began; how long ago that was
@@ -47,7 +47,7 @@ TEST_F(InspectLaneTest, a_batch_that_is_late_is_not_looked_at) {
 }
 
 // Where frames pass, and only there: searches of HTTP are part of the time of a batch that is behind, and it has none.
-TEST_F(InspectLaneTest, a_batch_that_is_behind_does_not_search_http) {
+TEST_F(InspectLaneTest, ABatchThatIsBehindDoesNotSearchHttp) {
   for (const std::uint64_t age : {std::uint64_t{0}, patience + 1}) {
     for (const bool drops : {false, true}) {
       SCOPED_TRACE(std::to_string(age) + (drops ? ", drop" : ", pass"));
@@ -72,7 +72,7 @@ std::uint64_t slow_clock() {
 
 // What is due each millisecond, and other rules, come out of the time of the batch behind them: else its frames would
 // be late by that, and be reckoned to be dear.
-TEST_F(InspectLaneTest, a_batch_has_what_is_left_behind_what_comes_before_it) {
+TEST_F(InspectLaneTest, ABatchHasWhatIsLeftBehindWhatComesBeforeIt) {
   for (const std::uint64_t took : {std::uint64_t{0}, patience + 1}) {
     for (const bool exchanges : {false, true}) {
       SCOPED_TRACE(std::to_string(took) + (exchanges ? ", other rules" : ", a sweep"));
@@ -98,7 +98,7 @@ std::uint64_t set_clock() {
 
 // A batch that leaves too late makes those behind it go earlier: one that has waited for half of its deadline is behind
 // then (batch_budget.h), and has no time to search HTTP.
-TEST_F(InspectLaneTest, when_a_batch_has_left_counts_for_those_behind_it) {
+TEST_F(InspectLaneTest, WhenABatchHasLeftCountsForThoseBehindIt) {
   for (const bool slow : {false, true}) {
     SCOPED_TRACE(slow);
     use("alert http any any -> any any (http.uri; content:\"/evil\"; sid:1;)\n", {}, 1 << 20,
@@ -132,7 +132,7 @@ packet::Bytes dear_frame(std::uint16_t port) {
 }
 
 // Else who makes a batch long has time, and the right of the first, anew each millisecond.
-TEST_F(InspectLaneTest, what_a_batch_has_is_given_once_however_long_it_takes) {
+TEST_F(InspectLaneTest, WhatABatchHasIsGivenOnceHoweverLongItTakes) {
   use("alert udp any any -> any 1 (sid:1;)\n", {}, 1 << 20, BatchBudget(63), true);
   std::vector<packet::Bytes> frames;
   for (const std::uint16_t port : {1000, 1001}) {
@@ -145,7 +145,7 @@ TEST_F(InspectLaneTest, what_a_batch_has_is_given_once_however_long_it_takes) {
   EXPECT_FALSE(batch({frames.back()}, rte_rdtsc(), 0).drop);
 }
 
-TEST_F(InspectLaneTest, what_confirming_took_is_reported_of_the_whole_batch) {
+TEST_F(InspectLaneTest, WhatConfirmingTookIsReportedOfTheWholeBatch) {
   use(dear_rules(), {}, 1 << 20, BatchBudget(std::uint64_t{1} << 40));
   const packet::Bytes ordinary = PacketBuilder().ipv4("10.0.0.1", "10.1.0.1").udp(2, 5000).payload(100).build();
   batch({dear_frame(1), ordinary}, rte_rdtsc(), 0, wait_for_a_millisecond);
@@ -155,7 +155,7 @@ TEST_F(InspectLaneTest, what_confirming_took_is_reported_of_the_whole_batch) {
   EXPECT_EQ(lane_->confirming_took(), 0U);
 }
 
-TEST_F(InspectLaneTest, a_batch_that_has_to_go_has_to_in_its_midst_too) {
+TEST_F(InspectLaneTest, ABatchThatHasToGoHasToInItsMidstToo) {
   use("alert http any any -> any any (http.uri; content:\"/evil\"; sid:1;)\n", {}, 1 << 20,
       BatchBudget(match::Detector::unlimited, long_deadline), false, nullptr, still);
   const std::string evil = "GET /evil HTTP/1.1\r\n\r\n";
@@ -170,7 +170,7 @@ TEST_F(InspectLaneTest, a_batch_that_has_to_go_has_to_in_its_midst_too) {
 }
 
 // A flow that ends between two batches is looked into, however late the one before has left.
-TEST_F(InspectLaneTest, a_late_batch_is_over_with_it) {
+TEST_F(InspectLaneTest, ALateBatchIsOverWithIt) {
   use("alert http any any -> any any (http.user_agent; content:\"evil\"; sid:1;)\n", {}, 1 << 20,
       BatchBudget(match::Detector::unlimited, long_deadline));
   const std::string begun = "GET / HTTP/1.1\r\nUser-Agent: evil\r\n";

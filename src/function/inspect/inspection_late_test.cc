@@ -328,7 +328,7 @@ TEST_F(InspectionLateTest, HttpThatOneFrameReleasesIsLeftWhenItsTimeIsOver) {
 
 // Each frame since the thread last looked may take a tenth of what it may be stalled for; it is busy then, not stalled.
 // In ticks that are longer than any test takes.
-TEST_F(InspectionLateTest, AThreadIsAwayWhenItTakesLongerThanItsFramesCan) {
+TEST_F(InspectionLateTest, AThreadIsStalledWhenItTakesLongerThanItsFramesCan) {
   constexpr std::uint64_t stall = std::uint64_t{1} << 34;
   struct Case {
     unsigned frames;         // with the one that is looked at

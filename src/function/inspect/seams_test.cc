@@ -177,7 +177,7 @@ std::vector<Piece> cut(Random& random, std::size_t size, bool in_order) {
   return pieces;
 }
 
-TEST_F(Seams, a_cut_changes_no_rule_that_holds) {
+TEST_F(Seams, ACutChangesNoRuleThatHolds) {
   Random random(7);
   std::size_t held = 0, did_not = 0;
   for (int set = 0; set < 12; ++set) {
@@ -210,7 +210,7 @@ TEST_F(Seams, a_cut_changes_no_rule_that_holds) {
 }
 
 // A pattern cut in two, of which the first piece has what a device knows it by, and does not let its rule hold.
-TEST_F(Seams, a_rule_waits_for_its_pattern_whatever_refuses_the_piece_before) {
+TEST_F(Seams, ARuleWaitsForItsPatternWhateverRefusesThePieceBefore) {
   const std::string pattern = "USER images PASS images SYST", alert = "alert tcp any any -> any 80 (content:";
   const std::string of_pattern = alert + '"' + pattern + "\"; ";
   struct Case {
@@ -260,7 +260,7 @@ TEST_F(Seams, a_rule_waits_for_its_pattern_whatever_refuses_the_piece_before) {
 
 // A rule that has held is known for as long as four others have not (flow/carried.h). Its pattern comes anew behind
 // theirs, and is cut.
-TEST_F(Seams, a_rule_that_has_held_waits_for_its_pattern_whatever_holds_meanwhile) {
+TEST_F(Seams, ARuleThatHasHeldWaitsForItsPatternWhateverHoldsMeanwhile) {
   const std::string pattern = "USER images PASS images SYST";
   const std::string others[] = {"first of others", "second of others", "third of others", "fourth of others",
                                 "fifth of others"};
@@ -300,7 +300,7 @@ TEST_F(Seams, a_rule_that_has_held_waits_for_its_pattern_whatever_holds_meanwhil
 }
 
 // Where more rules begin than are kept, no rule is reported again of what the window has had for long.
-TEST_F(Seams, many_rules_that_begin_make_no_other_hold_twice) {
+TEST_F(Seams, ManyRulesThatBeginMakeNoOtherHoldTwice) {
   const std::string pattern = "USER images PASS images SYST";
   std::string rules, before;
   for (int sid = 1; sid <= 6; ++sid) {
@@ -328,7 +328,7 @@ TEST_F(Seams, many_rules_that_begin_make_no_other_hold_twice) {
 }
 
 // More rules hold with each piece than are known to have held, and many of their patterns are cut.
-TEST_F(Seams, rules_of_one_content_hold_as_often_whoever_searches) {
+TEST_F(Seams, RulesOfOneContentHoldAsOftenWhoeverSearches) {
   Random random(13);
   std::size_t held = 0;
   for (int set = 0; set < 6; ++set) {
@@ -367,7 +367,7 @@ TEST_F(Seams, rules_of_one_content_hold_as_often_whoever_searches) {
 // that all that are open are known.
 class SeamsOften : public Seams, public testing::WithParamInterface<bool> {};
 
-TEST_P(SeamsOften, a_rule_holds_as_often_whoever_searches) {
+TEST_P(SeamsOften, ARuleHoldsAsOftenWhoeverSearches) {
   Random random(11);
   std::size_t held = 0;
   for (int set = 0; set < 60; ++set) {

@@ -48,7 +48,7 @@ std::string stream(unsigned port, const std::string& more = "") {
          "\ncrypto = \"1 AES_CM_128_HMAC_SHA1_80 inline:WVNfX19zZW1jdGwgKCkgewkyMjA7fQp9CnVubGVz\"\n" + more;
 }
 
-TEST(SrtpNotes, of_keys_that_streams_share) {
+TEST(SrtpNotes, OfKeysThatStreamsShare) {
   View file(stream(7000, "rate = 9_000\npacket_bytes = 1514\ningress = \"a\"\n") + stream(7001));
   EXPECT_THAT(shared_key_notes(file), ElementsAre(HasSubstr("7001 (a.toml:11) protects with a master key of ")));
   EXPECT_EQ(file.mistakes(), "");
@@ -58,7 +58,7 @@ TEST(SrtpNotes, of_keys_that_streams_share) {
   EXPECT_THAT(shared_key_notes(none), IsEmpty());
 }
 
-TEST(SrtpNotes, of_keys_that_everybody_may_read) {
+TEST(SrtpNotes, OfKeysThatEverybodyMayRead) {
   namespace fs = std::filesystem;
   const fs::path file = fs::path(testing::TempDir()) / ("keys-" + std::to_string(getpid()) + ".toml");
   std::ofstream(file).flush();
@@ -73,7 +73,7 @@ TEST(SrtpNotes, of_keys_that_everybody_may_read) {
   fs::remove(file);
 }
 
-TEST(SrtpNotes, of_a_host_that_gives_the_proxy_too_little) {
+TEST(SrtpNotes, OfAHostThatGivesTheProxyTooLittle) {
   View file(
       "[srtp.rtsp]\nlisten = [\"10.1.0.1\"]\nmedia_ports = \"40000-40999\"\n"
       "audio_deadline = \"5ms\"\n[[srtp.rtsp.server]]\naddress = \"10.2.0.1\"\n");
@@ -86,7 +86,7 @@ TEST(SrtpNotes, of_a_host_that_gives_the_proxy_too_little) {
   EXPECT_THAT(rtsp_notes(none, {.files = 1, .first_local_port = 1, .last_local_port = 65535}), IsEmpty());
 }
 
-TEST(SrtpNotes, of_what_clients_of_rtsp_will_not_like) {
+TEST(SrtpNotes, OfWhatClientsOfRtspWillNotLike) {
   RtspOptions options;
   EXPECT_THAT(media_notes(options, false), IsEmpty());
   EXPECT_THAT(media_notes(options, true),
@@ -118,7 +118,7 @@ TEST(SrtpNotes, of_what_clients_of_rtsp_will_not_like) {
 }
 
 // By check: with the suite of the file, and whether a profile admits.
-TEST(SrtpNotes, of_a_file_are_of_its_profile_too) {
+TEST(SrtpNotes, OfAFileAreOfItsProfileToo) {
   const std::string text = "[srtp.rtsp]\nservers = [\"10.2.0.0/24\"]\n";
   const std::string gcm = text + "suite = \"AEAD_AES_128_GCM\"\n";
   View file(gcm), admits(gcm, "a.toml", true), all(text);

@@ -12,7 +12,7 @@ using GpuMatcherTest = GpuMatcherTrial;
 
 INSTANTIATE_TYPED_TEST_SUITE_P(Scan, GpuSearch, GpuMatcherTrial);
 
-TEST_F(GpuMatcherTest, a_change_takes_place_at_once_and_as_a_whole) {
+TEST_F(GpuMatcherTest, AChangeTakesPlaceAtOnceAndAsAWhole) {
   const KeySet before(std::vector<Pattern>{{"before!"}, {"both"}}), after(std::vector<Pattern>{{"both"}, {"after"}});
   const std::vector<Frame> frames = {frame_of("..before!..", 0, 11), frame_of("..after..", 0, 9),
                                      frame_of("both after", 0, 10)};
@@ -33,7 +33,7 @@ TEST_F(GpuMatcherTest, a_change_takes_place_at_once_and_as_a_whole) {
   EXPECT_EQ(match(after, frames), 3u);
 }
 
-TEST_F(GpuMatcherTest, many_changes_use_the_same_memory) {
+TEST_F(GpuMatcherTest, ManyChangesUseTheSameMemory) {
   const KeySet sets[] = {KeySet(std::vector<Pattern>{{"first"}}), KeySet(std::vector<Pattern>{{"second"}, {"2nd"}})};
   make(sets[0]);
   std::size_t bytes = 0;

@@ -20,7 +20,7 @@ RtspOptions options_of(const std::string& text, Diagnostics& diagnostics) {
   return read_rtsp(root.section("srtp").section("rtsp"), engine::PortTable());
 }
 
-TEST(MediumDeadlines, the_most_particular_holds) {
+TEST(MediumDeadlines, TheMostParticularHolds) {
   struct Case {
     std::string of_all, of_server;
     std::int64_t audio, video, application, text;     // in milliseconds, of the first server
@@ -55,7 +55,7 @@ TEST(MediumDeadlines, the_most_particular_holds) {
   }
 }
 
-TEST(MediumDeadlines, mistakes) {
+TEST(MediumDeadlines, Mistakes) {
   const std::pair<std::string, std::string> cases[] = {
       {"deadline = 5\n" + server, "f:3: [srtp.rtsp] deadline = 5: allowed is a duration"},
       {"video_deadline = \"0ms\"\n" + server, "[srtp.rtsp] video_deadline = \"0ms\": allowed is a duration above 0"},
@@ -72,7 +72,7 @@ TEST(MediumDeadlines, mistakes) {
   }
 }
 
-TEST(MediumDeadlines, can_change_with_a_restart_alone) {
+TEST(MediumDeadlines, CanChangeWithARestartAlone) {
   Diagnostics diagnostics;
   const auto of = [&](const std::string& text) { return options_of(base + text, diagnostics); };
   const RtspOptions running = of(server);

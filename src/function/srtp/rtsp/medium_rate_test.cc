@@ -15,7 +15,7 @@ using std::chrono::seconds;
 constexpr auto highest = std::numeric_limits<std::uint64_t>::max();
 constexpr std::uint32_t largest = 1514;
 
-TEST(MediumRate, has_a_margin_and_a_twentieth_each_way) {
+TEST(MediumRate, HasAMarginAndATwentiethEachWay) {
   const struct {
     std::uint64_t rate;
     std::uint32_t margin;
@@ -55,7 +55,7 @@ std::uint64_t rate_of(const std::vector<MediaStreamSettings>& streams) {
 }
 
 // Of all kinds of media the buckets' rates are sum(), which is what is admitted.
-TEST(MediumRate, is_a_bucket_of_each_stream) {
+TEST(MediumRate, IsABucketOfEachStream) {
   const MediumRate rate = medium_rate({8'000'000}, 0);
   auto apart = streams_that_carry({Carries::rtp, Carries::rtcp}, {Carries::rtcp, Carries::rtp});
   police(apart, rate, milliseconds(500), largest);
@@ -74,7 +74,7 @@ TEST(MediumRate, is_a_bucket_of_each_stream) {
 }
 
 // What the server sends as RTP is measured, and all else of the medium goes with it.
-TEST(MediumRate, of_a_medium_that_is_measured) {
+TEST(MediumRate, OfAMediumThatIsMeasured) {
   const function::MeasureSettings measure{.time = seconds(3), .margin = 10, .share = "rtsp 1", .follows = {}};
   auto streams = streams_that_carry({Carries::rtp, Carries::rtcp}, {Carries::rtcp, Carries::rtp});
   police(streams, medium_rate({8'000'000}, 0), seconds(1), largest, measure);
@@ -93,7 +93,7 @@ TEST(MediumRate, of_a_medium_that_is_measured) {
   EXPECT_FALSE(boundless[0].measure) << "held to nothing";
 }
 
-TEST(MediumRate, has_capacity_for_two_frames_and_not_for_more_than_memory) {
+TEST(MediumRate, HasCapacityForTwoFramesAndNotForMoreThanMemory) {
   auto streams = streams_that_carry({Carries::rtp}, {Carries::rtcp});
   police(streams, medium_rate({64'000}, 0), milliseconds(1), largest);
   EXPECT_EQ(streams[0].rate->burst, 2 * largest);
@@ -102,7 +102,7 @@ TEST(MediumRate, has_capacity_for_two_frames_and_not_for_more_than_memory) {
   EXPECT_EQ(streams[0].rate->burst, 1U << 30);
 }
 
-TEST(MediumRate, of_nothing_is_no_bucket) {
+TEST(MediumRate, OfNothingIsNoBucket) {
   auto streams = streams_that_carry({Carries::rtp, Carries::rtcp}, {Carries::rtcp});
   police(streams, {}, seconds(1), largest);
   for (const auto& one : streams) EXPECT_FALSE(one.rate);

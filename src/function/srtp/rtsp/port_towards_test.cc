@@ -6,7 +6,7 @@
 namespace sluice::function::rtsp {
 namespace {
 
-TEST(PortTowards, is_where_the_route_leads) {
+TEST(PortTowards, IsWhereTheRouteLeads) {
   const auto own = *packet::IpAddress::parse("127.0.0.1");
   EXPECT_EQ(port_towards(own, {"lo"}), 0);
   EXPECT_EQ(port_towards(own, {"other", "", "lo"}), 2);

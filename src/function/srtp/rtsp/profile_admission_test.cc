@@ -26,7 +26,7 @@ Medium medium_of(std::uint64_t rate, std::string kind, std::optional<std::size_t
 }
 
 // 6,000 and a quarter, and twice a twentieth of that: 8,250.
-TEST(ProfileAdmission, all_that_media_are_held_to_takes_from_the_profile) {
+TEST(ProfileAdmission, AllThatMediaAreHeldToTakesFromTheProfile) {
   engine::StreamAdmission streams(capacity);
   ASSERT_TRUE(streams.add({.deadline = milliseconds(5), .rate = 4'200}).accepted());  // the configuration's
   ProfileAdmission admission(streams, {}, of_all(milliseconds(2)), 1504);
@@ -44,7 +44,7 @@ TEST(ProfileAdmission, all_that_media_are_held_to_takes_from_the_profile) {
   EXPECT_TRUE(admission.admit({6'000}));
 }
 
-TEST(ProfileAdmission, packets_that_are_larger_than_was_measured_are_refused) {
+TEST(ProfileAdmission, PacketsThatAreLargerThanWasMeasuredAreRefused) {
   for (const std::uint32_t measured : {1503U, 1504U}) {
     engine::StreamAdmission streams({.rate = 12'450, .bound = milliseconds(1), .largest_packet = measured});
     ProfileAdmission admission(streams, {}, of_all(milliseconds(2)), 1504);
@@ -54,7 +54,7 @@ TEST(ProfileAdmission, packets_that_are_larger_than_was_measured_are_refused) {
 }
 
 // A twentieth more.
-TEST(ProfileAdmission, what_an_explicit_proxys_clients_open_ways_with_takes_from_the_profile) {
+TEST(ProfileAdmission, WhatAnExplicitProxysClientsOpenWaysWithTakesFromTheProfile) {
   engine::StreamAdmission streams(capacity);
   ProfileAdmission admission(streams, {}, of_all(milliseconds(2)), 1504);
   const Medium opens{6'000, true};
@@ -70,7 +70,7 @@ TEST(ProfileAdmission, what_an_explicit_proxys_clients_open_ways_with_takes_from
 }
 
 // Of two media of the same rate each gives back what it holds by then.
-TEST(ProfileAdmission, media_that_are_measured_give_back_what_they_hold) {
+TEST(ProfileAdmission, MediaThatAreMeasuredGiveBackWhatTheyHold) {
   engine::StreamAdmission streams(capacity);
   function::RtspOptions options;
   options.default_rate = 4'000;
@@ -91,7 +91,7 @@ TEST(ProfileAdmission, media_that_are_measured_give_back_what_they_hold) {
 }
 
 // As police() gives them buckets, of frames of 1,514 bytes: media a second of 750,000 bits, RTCP two frames each way.
-TEST(ProfileAdmission, the_bursts_of_all_its_streams_count) {
+TEST(ProfileAdmission, TheBurstsOfAllItsStreamsCount) {
   for (const bool client_opens : {false, true}) {
     engine::StreamAdmission streams({.rate = 10'000'000, .bound = milliseconds(1)});
     ProfileAdmission admission(streams, {}, of_all(milliseconds(2)), 1504);
@@ -110,7 +110,7 @@ TEST(ProfileAdmission, the_bursts_of_all_its_streams_count) {
 }
 
 // Each by its kind and server; the shortest that is there is theta.
-TEST(ProfileAdmission, the_shortest_deadline_follows_media_as_they_come_and_go) {
+TEST(ProfileAdmission, TheShortestDeadlineFollowsMediaAsTheyComeAndGo) {
   engine::StreamAdmission streams({.rate = 1'000'000, .bound = milliseconds(1), .largest_packet = 0});
   MediumDeadlines deadlines = of_all(milliseconds(9));
   deadlines.all.values = {milliseconds(8), milliseconds(4), milliseconds(6), milliseconds(0)};
@@ -154,7 +154,7 @@ TEST(ProfileAdmission, the_shortest_deadline_follows_media_as_they_come_and_go) 
 }
 
 // For the log, with its numbers.
-TEST(ProfileAdmission, a_refusal_says_why) {
+TEST(ProfileAdmission, ARefusalSaysWhy) {
   engine::StreamAdmission streams(capacity);
   function::RtspOptions options;
   options.max_rate = 7'000;
@@ -171,7 +171,7 @@ TEST(ProfileAdmission, a_refusal_says_why) {
       "12.37 kbit/s beside the 8.25 kbit/s that are taken exceed the 12.45 kbit/s that the device carries in time");
 }
 
-TEST(ProfileAdmission, max_rate_holds_beside_it) {
+TEST(ProfileAdmission, MaxRateHoldsBesideIt) {
   engine::StreamAdmission streams(capacity);
   function::RtspOptions options;
   options.max_rate = 3'000;
@@ -190,7 +190,7 @@ TEST(ProfileAdmission, max_rate_holds_beside_it) {
   EXPECT_EQ(streams.state().streams, 0U);
 }
 
-TEST(ProfileAdmission, a_deadline_within_the_bound_and_a_profile_that_only_counts) {
+TEST(ProfileAdmission, ADeadlineWithinTheBoundAndAProfileThatOnlyCounts) {
   engine::StreamAdmission streams(capacity);
   EXPECT_FALSE(ProfileAdmission(streams, {}, of_all(milliseconds(1)), 1504).admit({1}));
   engine::StreamAdmission counts(capacity, false);

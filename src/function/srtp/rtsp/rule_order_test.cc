@@ -27,7 +27,7 @@ KernelRule rule_of(const char* from, const char* to) {
   return rule;
 }
 
-TEST(RuleOrder, that_come_first) {
+TEST(RuleOrder, ThatComeFirst) {
   function::RtspOptions options;
   options.servers = {prefix("10.2.0.0/24")};
   options.ports = {554};

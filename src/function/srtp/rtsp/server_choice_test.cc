@@ -15,7 +15,7 @@ function::RtspServer server(const char* address, std::string name = "", std::str
   return {*packet::IpAddress::parse(address), 554, std::move(name), std::move(path)};
 }
 
-TEST(ServerChoice, the_first_that_the_uri_meets) {
+TEST(ServerChoice, TheFirstThatTheUriMeets) {
   function::RtspOptions options;
   options.upstream = {server("10.0.0.1", "door.example"), server("10.0.0.2", "", "/yard"),
                       server("10.0.0.3", "door2.example", "/yard/a"), server("2001:db8::1"), server("10.0.0.4")};
@@ -46,7 +46,7 @@ TEST(ServerChoice, the_first_that_the_uri_meets) {
   EXPECT_EQ(server_for(options, 4, "rtsp://h/elsewhere"), nullptr);
 }
 
-TEST(ServerChoice, by_an_address_that_clients_write_with_a_port_or_without) {
+TEST(ServerChoice, ByAnAddressThatClientsWriteWithAPortOrWithout) {
   function::RtspOptions options;
   options.upstream = {server("2001:db8::1", "[2001:db8:1::7]"), server("2001:db8::2", "2001:db8:1::8"),
                       server("10.0.0.1", "10.1.0.7")};
@@ -65,7 +65,7 @@ TEST(ServerChoice, by_an_address_that_clients_write_with_a_port_or_without) {
   }
 }
 
-TEST(ServerChoice, by_the_first_request_once_it_is_whole) {
+TEST(ServerChoice, ByTheFirstRequestOnceItIsWhole) {
   const std::string text = "OPTIONS rtsp://h:554/film RTSP/1.0\r\nCSeq: 7\r\n\r\n";
   for (std::size_t size = 0; size < text.size(); ++size) EXPECT_FALSE(first_request(text.substr(0, size))) << size;
   for (const std::string& more : {std::string(), text, std::string("x")}) {
@@ -89,7 +89,7 @@ TEST(ServerChoice, by_the_first_request_once_it_is_whole) {
   }
 }
 
-TEST(MediaPorts, are_pairs_and_come_back_last) {
+TEST(MediaPorts, ArePairsAndComeBackLast) {
   MediaPorts ports(20000, 20006);  // three pairs, and one that has no partner
   std::set<unsigned> taken;
   for (unsigned i = 0; i < 3; ++i) {
@@ -112,7 +112,7 @@ TEST(MediaPorts, are_pairs_and_come_back_last) {
   EXPECT_EQ(ports.take()->rtp, 20004) << "and not the one that has just come back";
 }
 
-TEST(MediaPorts, to_the_very_last) {
+TEST(MediaPorts, ToTheVeryLast) {
   MediaPorts ports(65534, 65535);
   EXPECT_EQ(ports.take(), (MediaPorts::Pair{65534, 65535}));
   EXPECT_FALSE(ports.take());

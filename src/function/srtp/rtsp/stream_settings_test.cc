@@ -22,7 +22,7 @@ media::rtsp::Stream stream_of(media::rtsp::PortPair client, media::rtsp::PortPai
   return stream;
 }
 
-TEST(RtspStreams, of_a_client_with_a_key) {
+TEST(RtspStreams, OfAClientWithAKey) {
   auto stream = stream_of({5000, 5001}, {6000, 6001});
   stream.from_client.emplace();
   stream.from_client->key = media::MasterKey(std::vector<std::uint8_t>(30, 9));
@@ -53,7 +53,7 @@ TEST(RtspStreams, of_a_client_with_a_key) {
   EXPECT_FALSE(streams_of(stream, true, {}));
 }
 
-TEST(RtspStreams, come_by_the_port_of_their_side) {
+TEST(RtspStreams, ComeByThePortOfTheirSide) {
   const auto all = streams_of(stream_of({5000, 5001}, {6000, 6001}), true, {.client = 1, .server = 2});
   ASSERT_EQ(all->size(), 3U);
   EXPECT_EQ((*all)[0].ingress, 2);
@@ -64,7 +64,7 @@ TEST(RtspStreams, come_by_the_port_of_their_side) {
 }
 
 // Each has its index, and none gives way: a server that begins anew under another SSRC is heard so many times.
-TEST(RtspStreams, may_have_as_many_ssrcs_as_is_set) {
+TEST(RtspStreams, MayHaveAsManySsrcsAsIsSet) {
   auto keys = crypto::KeyTable::make(8, false);
   for (const std::uint32_t most : {function::RtspOptions().max_ssrcs, 1U, 100U}) {
     const auto all = streams_of(stream_of({5000, 5001}, {6000, 6001}), true, {}, most);
@@ -92,13 +92,13 @@ TEST(RtspStreams, may_have_as_many_ssrcs_as_is_set) {
   EXPECT_GT(function::RtspOptions().max_ssrcs, 16U);
 }
 
-TEST(RtspStreams, of_a_client_whose_rtcp_is_clear) {
+TEST(RtspStreams, OfAClientWhoseRtcpIsClear) {
   const auto stream = stream_of({5000, 5001}, {6000, 6001});
   EXPECT_EQ(streams_of(stream, true, {})->back().keyless, Keyless::passes_rtcp);
   EXPECT_EQ(streams_of(stream, false, {})->back().keyless, Keyless::drops_rtcp);
 }
 
-TEST(RtspStreams, rtp_and_rtcp_on_one_port) {
+TEST(RtspStreams, RtpAndRtcpOnOnePort) {
   const auto all = streams_of(stream_of({5000, 5000}, {6000, 6000}), true, {});
   ASSERT_EQ(all->size(), 2U);
   EXPECT_EQ(all->front().carries, Carries::both);
@@ -126,7 +126,7 @@ std::vector<std::string> names_of(const media::rtsp::Stream& stream) {
   return names;
 }
 
-TEST(RtspStreams, of_an_explicit_proxy_come_by_one_leg_and_leave_by_the_other) {
+TEST(RtspStreams, OfAnExplicitProxyComeByOneLegAndLeaveByTheOther) {
   const auto stream = explicit_stream({5000, 5001}, {20000, 20001}, {6000, 6001});
   const auto all = streams_of(stream, true, {});
   ASSERT_TRUE(all) << all.error().message;
@@ -146,7 +146,7 @@ TEST(RtspStreams, of_an_explicit_proxy_come_by_one_leg_and_leave_by_the_other) {
   EXPECT_FALSE(streams_of(stream_of({5000, 5001}, {6000, 6001}), true, {})->front().leaves) << "a transparent one";
 }
 
-TEST(RtspStreams, of_an_explicit_proxy_with_shared_ports) {
+TEST(RtspStreams, OfAnExplicitProxyWithSharedPorts) {
   EXPECT_EQ(names_of(explicit_stream({5000, 5000}, {20000, 20000}, {6000, 6000})),
             (std::vector<std::string>{"10.2.0.2:6000 -> 10.2.0.1:20000 as 10.1.0.1:20000 -> 10.1.0.2:5000",
                                       "10.1.0.2:5000 -> 10.1.0.1:20000 as 10.2.0.1:20000 -> 10.2.0.2:6000"}));
@@ -157,7 +157,7 @@ TEST(RtspStreams, of_an_explicit_proxy_with_shared_ports) {
   EXPECT_EQ(names_of(explicit_stream({5000, 5001}, {20000, 20001}, {6000, 6000})).size(), 4U);
 }
 
-TEST(RateBudget, holds_to_its_sum) {
+TEST(RateBudget, HoldsToItsSum) {
   RateBudget budget(1000, 300, 10);
   EXPECT_TRUE(budget.admit({600}));
   EXPECT_EQ(budget.held_to({600}).media, 660U);
