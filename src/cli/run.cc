@@ -90,7 +90,7 @@ void add_run(CLI::App& app, int& status) {
       "could\n"
       "not be written, or another program has what it needs (an interface, a twin, the API's address or socket, a port "
       "of\n"
-      "RTSP), or the API ended it before they were read to their end; 2 it did not start; 130 (143, 131)\n"
+      "a function), or the API ended it before they were read to their end; 2 it did not start; 130 (143, 131)\n"
       "interrupted by Ctrl-C (SIGTERM, SIGQUIT) before it ran, or before captures were read to their end.");
   command->callback([path, &status] {
     require_file(*path);

@@ -216,7 +216,7 @@ const std::vector<Option<engine::Options>>& engine_settings() {
       Option<Options>{"stagger",
                       "`true`: the lanes' time points are spread over the cycle, so that the GPU gets their batches "
                       "one after the other instead of all at once; `false`: all at once. `\"auto\"`: `true` where a "
-                      "function of the chain has its batches go to the GPU lane by lane, as that of SRTP does "
+                      "function of the chain has its batches go to the GPU lane by lane "
                       "([real time](real-time.md): what staggering is worth). The bound is the same. Not used on the "
                       "CPU alone",
                       read_stagger,
@@ -252,7 +252,7 @@ const std::vector<Option<engine::Options>>& engine_settings() {
       cores_option("forwarder_cores", &Options::forwarder_cores, "shared",
                    "cores that forward what lanes have collected, such as `[4]`; lanes are dealt to them in turn. "
                    "`\"shared\"`: each lane forwards on its own core. Not with functions whose conversations or "
-                   "streams are one thread's: inspection and SRTP"),
+                   "streams are one thread's: `sluice check` names them"),
       option::number("worker_core", &Options::worker_core, {-1, highest_core},
                      "core of the device's worker; -1: chosen, on the NUMA node of the GPU"),
       option::word(

@@ -30,9 +30,10 @@ const std::vector<Option<ProfileOptions>>& profile_settings() {
           "on a GPU the measured time of collecting that of µ's [estimate](real-time.md)")
           .takes("path")
           .by_default(option::required),
-      option::word("others", &ProfileOptions::refuses_others, {{"refuse", true}, {"warn", false}},
-                   "a profile of another machine, device, chain, SRTP suite, number of lanes, overlap or `stagger`; "
-                   "`\"warn\"`: in the log. `sluice check` does not compare the machine"),
+      option::word(
+          "others", &ProfileOptions::refuses_others, {{"refuse", true}, {"warn", false}},
+          "a profile of another machine, device, chain, suites of streams, number of lanes, overlap or `stagger`; "
+          "`\"warn\"`: in the log. `sluice check` does not compare the machine"),
       option::word(
           "streams", &ProfileOptions::admits, {{"admit", true}, {"all", false}},
           "streams beyond what was measured are refused; each then needs a `rate`. `\"all\"`: they are counted "

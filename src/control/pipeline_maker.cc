@@ -111,6 +111,7 @@ engine::PortTable described_ports(const engine::Options& options) {
     info.lanes = port.lane_count();
     info.twin = port.twin;
     info.is_virtual = port::is_virtual(port.device);
+    info.device = port.device;
     info.peer = static_cast<std::uint16_t>(ports.size());
     ports.push_back(std::move(info));
   }

@@ -60,6 +60,7 @@ enum class Fate : std::uint8_t {
   sent,      // by the row's port
   answered,  // made an answer to its sender, for `reason`; sent by the row's port
   consumed,  // the element has taken the frame over
+  absorbed,  // counted as consumed; the engine frees the frame
 };
 
 struct Row {
@@ -129,6 +130,10 @@ struct Batch {
     row[i].fate = Fate::consumed;
     return mbuf[i];
   }
+  // The element has what it wanted of the frame. Its bytes stay until the batch has passed all elements: device work of
+  // a later one may be on them.
+  void absorb(std::uint32_t i) { row[i].fate = Fate::absorbed; }
+  bool is_consumed(std::uint32_t i) const { return row[i].fate >= Fate::consumed; }
 };
 
 // Sends the rows of a span one after the other, as the last element of a pipeline does. While all leave by one port

@@ -73,6 +73,9 @@ enum class Payloads : std::uint8_t {
 struct Shape {
   std::uint32_t bytes_per_frame = 0;  // of its area
   Payloads payloads = Payloads::untouched;
+  // apply() changes headers that others look at, or takes them off or puts them on (batch_edit.h): elements behind it
+  // are in a later pass, and see the frame as it is then.
+  bool changes_headers = false;
   // False: no frame goes on to anywhere from here, whatever the elements before it say of it.
   bool sends = true;
   // launch() and compute() do something.
@@ -129,7 +132,8 @@ class Element {
   // changed frame byte) is in host memory. After an error the batch counts as worked on in part.
   virtual Expected<void> launch(Batch& /*batch*/, device::GpuStream& /*stream*/) { return {}; }
 
-  // The same result for these rows on this core.
+  // The same result for these rows on this core. With forwarder cores the thread that forwards a lane computes what a
+  // device has failed at, while the one that collects may compute a batch of the same lane.
   virtual void compute(Batch& /*batch*/, Span /*span*/) {}
 
   // The results are there: decides on these rows, in order. Spans of a batch follow each other without a gap, and the
@@ -184,6 +188,9 @@ struct ElementType {
   std::chrono::nanoseconds classify_time{0};
   // The chain of a configuration that names none.
   bool usual = false;
+  // It makes the frames of ports whose device is its name, and takes what leaves by them, such as a tunnel's
+  // (port/virtual_device.h).
+  bool has_ports = false;
   // Where it is from: a plug-in's path, name and version; empty: built in. The program writes it.
   std::string origin = {};
   // The type's own traits, by name, as Element::find_trait() has an element's: what it has whether it is in a chain or

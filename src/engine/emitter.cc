@@ -85,6 +85,9 @@ void Emitter::transmit_together(const Batch& batch) {
       note_answer(batch, i, row.reason);
       transmit(frame, batch.length[i], row.port);
       break;
+    case Fate::absorbed:
+      rte_pktmbuf_free(frame);
+      [[fallthrough]];
     case Fate::consumed:
       counters_.consumed_frames.add(1);
       break;

@@ -248,7 +248,8 @@ Expected<void> Engine::open_ports() {
 PortInfo Engine::describe(std::size_t i) {
   const PortOptions& options = ports_[i]->options();
   PortInfo info{options.name,          ports_[i]->mac(),     options.mtu,  static_cast<std::uint16_t>(i),
-                !options.twin.empty(), options.lane_count(), options.twin, port::is_virtual(options.device)};
+                !options.twin.empty(), options.lane_count(), options.twin, port::is_virtual(options.device),
+                options.device};
   if (!options.peer.empty()) {
     for (std::size_t p = 0; p < ports_.size(); ++p) {
       if (ports_[p]->name() == options.peer) {

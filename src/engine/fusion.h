@@ -1,6 +1,8 @@
 // Device work of several elements as one. The elements of a pass each enqueue their own work, unless somebody who knows
 // them has registered to do it for all of them at once: an optimisation that the contract of an element does not know.
 //
+// For elements of the tree: a plug-in that is refused could not take its registration back, so none has the symbol.
+//
 // Thread-safety: makers register before main(); make() on the control thread, launch() on the device's worker thread.
 #pragma once
 

@@ -264,14 +264,18 @@ void Lane::collect(Batch& batch, unsigned count, std::uint64_t now) {
   open_count_ = batch.count;
 }
 
+// What an element has taken over is the element's to free.
+bool Lane::count_if_consumed(const Batch& batch, std::uint32_t i) {
+  if (!batch.is_consumed(i)) return false;
+  if (batch.row[i].fate == Fate::absorbed) rte_pktmbuf_free(batch.mbuf[i]);
+  collected_counters_.consumed_frames.add(1);
+  return true;
+}
+
 void Lane::count_without_sending(Batch& batch) {
   std::uint32_t ours = 0;
   for (std::uint32_t i = 0; i < batch.count; ++i) {
-    // What an element has taken over is the element's to free.
-    if (batch.row[i].fate == Fate::consumed) {
-      collected_counters_.consumed_frames.add(1);
-      continue;
-    }
+    if (count_if_consumed(batch, i)) continue;
     const packet::Reason reason = batch.row[i].fate == Fate::dropped ? batch.row[i].reason : measured_only;
     collected_counters_.drops[reason].add(1);
     show_drops(&batch.mbuf[i], 1, reason);
@@ -345,14 +349,9 @@ void Lane::abandon() {
     show_drops(frames, count, stopped);
     rte_pktmbuf_free_bulk(frames, count);
   };
-  // What an element has taken over is the element's to free.
   const auto give_up_rows = [&](const Batch& batch, std::uint32_t count) {
     for (std::uint32_t i = 0; i < count; ++i) {
-      if (batch.row[i].fate == Fate::consumed) {
-        collected_counters_.consumed_frames.add(1);
-      } else {
-        give_up(&batch.mbuf[i], 1);
-      }
+      if (!count_if_consumed(batch, i)) give_up(&batch.mbuf[i], 1);
     }
   };
   for (const auto& ring : rings_) {

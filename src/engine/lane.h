@@ -142,6 +142,7 @@ class Lane {
   unsigned burst_capacity() const;
   unsigned receive_burst(Batch& batch, unsigned most, std::uint64_t& now);
   void collect(Batch& batch, unsigned count, std::uint64_t now);
+  bool count_if_consumed(const Batch& batch, std::uint32_t i);
   void count_without_sending(Batch& batch);
   bool in_time(std::uint64_t rx_tsc) const;
   bool tapped() const { return parts_.tap != nullptr && parts_.tap->on(); }

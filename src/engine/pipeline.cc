@@ -51,13 +51,15 @@ Pipeline::~Pipeline() = default;
 
 void Pipeline::make_passes(bool fused) {
   bool reads = false, changes = false;  // an element of the pass
+  bool is_new = true;                   // what stands in front has changed headers
   for (const auto& element : elements_) {
     const Payloads payloads = element->shape().payloads;
     const bool looks_anew = payloads == Payloads::changed ? reads || changes : payloads == Payloads::read && changes;
-    if (passes_.empty() || looks_anew) {
-      passes_.emplace_back();
+    if (is_new || looks_anew) {
+      passes_.emplace_back().admits = is_new;
       reads = changes = false;
     }
+    is_new = element->shape().changes_headers;
     reads |= payloads == Payloads::read;
     changes |= payloads == Payloads::changed;
     pass_of_.push_back(passes() - 1);
@@ -112,7 +114,7 @@ Expected<void> Pipeline::attach(device::Gpu& gpu, const DevicePlan& plan) {
 void Pipeline::classify(Batch& batch, Span span) {
   for (Span part{span.first, 0}; part.first < span.end(); part.first += part.count) {
     part.count = std::min<std::uint32_t>(span.end() - part.first, most_classified);
-    if (batch.pass == 0) {
+    if (passes_[batch.pass].admits) {
       for (Ingress* const ingress : ingress_) ingress->admit(batch, part);
     }
     for (Element* const element : passes_[batch.pass].elements) element->classify(batch, part);

@@ -4,12 +4,12 @@
 //
 // A pass is neighbouring elements whose device work needs no look by the host in between: one batch, one trip to a
 // device. A new one begins where an element's device work changes payloads that the other's reads, or changes too: an
-// inspector behind a decryption sees what came out of it, and one in front of an encryption what goes in. What still
-// goes on when a batch has been applied is the next pass's batch, of the same lane. So order holds, and a chain of one
-// pass costs nothing for it.
+// inspector behind a decryption sees what came out of it, and one in front of an encryption what goes in. It begins
+// behind an element that changes headers, too (Shape::changes_headers). What still goes on when a batch has been
+// applied is the next pass's batch, of the same lane. So order holds, and a chain of one pass costs nothing for it.
 //
 // Before the first pass the elements that end links say which frames are for this station (traits.h, Ingress); others
-// are no element's business.
+// are no element's business. They say so again behind an element that changes headers.
 //
 // Within a pass each call goes to all elements, in order. Device work of a batch is on one stream: as one kernel where
 // a Fusion of these elements is registered (fusion.h), else one element after the other.
@@ -112,6 +112,7 @@ class Pipeline {
     std::unique_ptr<Fusion> fusion;
     Together together = Together::no;
     std::vector<BoundedWork*> bounded;
+    bool admits = false;  // its frames are new to the elements that end links
   };
   struct AllTables final : Tables {
     Memory memory() const override;

@@ -202,6 +202,33 @@ TEST_F(PipelineTest, APassBeginsWhereChangedPayloadsAreLookedAt) {
   }
 }
 
+// Also where no payload is looked at; and who ends links is asked again there, and nowhere else.
+TEST_F(PipelineTest, APassBeginsBehindAnElementThatChangesHeaders) {
+  class Station : public Element, public Ingress {
+   public:
+    void* find_trait(std::string_view name) override { return offer<Ingress>(name, this); }
+    void admit(Batch& batch, Span) override { passes.push_back(batch.pass); }
+    void apply(Batch&, Span, Emitter&) override {}
+    std::vector<unsigned> passes;
+  };
+  add("a");
+  add("unwraps", {.changes_headers = true});
+  add("inspects", {.payloads = Payloads::read});
+  add("encrypts", {.payloads = Payloads::changed});
+  auto element = std::make_unique<Station>();
+  const Station& station = *element;
+  elements_.push_back(std::move(element));
+  Pipeline& pipeline = made();
+  ASSERT_EQ(pipeline.passes(), 3U);
+  for (unsigned pass = 0; pass < 3; ++pass) pipeline.classify(batch(1, pass), {0, 1});
+  EXPECT_THAT(calls(),
+              ElementsAre("a classify 0+1", "unwraps classify 0+1", "inspects classify 0+1", "encrypts classify 0+1"));
+  EXPECT_THAT(station.passes, ElementsAre(0U, 1U));
+  add("a");
+  add("last", {.changes_headers = true});
+  EXPECT_EQ(made().passes(), 1U);
+}
+
 TEST_F(PipelineTest, AReloadIsOfAllElementsOrNone) {
   add("end", {.ends_chain = true});
   Recorder& other = add("b");

@@ -19,7 +19,8 @@ struct PortInfo {
   bool has_twin = false;
   std::uint32_t lanes = 1;
   std::string twin = {};    // the interface that has_twin is about
-  bool is_virtual = false;  // an element makes its frames and takes them (port::is_virtual())
+  bool is_virtual = false;  // the element `device` makes its frames and takes them (port::is_virtual())
+  std::string device = {};  // as configured
 };
 
 class PortTable {

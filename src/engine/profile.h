@@ -49,7 +49,7 @@ struct ProfileSubject {
   std::string machine;  // "AMD EPYC 9555, 16 cores"
   std::string device;   // the GPU's name; "cpu"
   std::vector<std::string> chain;
-  std::string suite;  // of SRTP, in alphabetical order with commas between; empty: none
+  std::string suite;  // of its streams, in alphabetical order with commas between; empty: none
   unsigned lanes = 0;
   unsigned overlap = 0;  // 0: no cycle
   bool stagger = false;

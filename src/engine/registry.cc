@@ -5,6 +5,7 @@
 
 #include "engine/element.h"
 #include "engine/options.h"
+#include "port/virtual_device.h"
 
 namespace sluice::engine {
 namespace {
@@ -27,6 +28,7 @@ bool register_element(ElementType type) {
     std::fprintf(stderr, "element '%.*s' is registered twice\n", static_cast<int>(type.name.size()), type.name.data());
     std::abort();
   }
+  if (type.has_ports) port::register_virtual_device(type.name);
   types().push_back(std::move(type));
   return true;
 }
@@ -45,6 +47,9 @@ Expected<void> add_elements(std::vector<ElementType> added) {
     if (std::any_of(added.begin(), type, [&](const ElementType& other) { return other.name == name; })) {
       return make_error("function '" + name + "' is registered twice");
     }
+  }
+  for (const ElementType& type : added) {
+    if (type.has_ports) port::register_virtual_device(type.name);
   }
   std::ranges::move(added, std::back_inserter(types()));
   return {};

@@ -60,9 +60,13 @@ class Ingress {
   static constexpr std::string_view trait_name = "ingress";
   // Rows that have come in by a port, before any element classifies them: drops what is not for this station or
   // malformed, and gives to the host what is the host's. What goes on then is the elements'. As Element::classify().
+  // Called again behind an element that changes headers (Shape::changes_headers), in its later pass.
   virtual void admit(Batch& batch, Span span) = 0;
 
  protected:
+  // Of what admit() keeps for each lane: of 2 * lanes. With forwarder cores one thread admits a lane's new frames while
+  // the other one admits those of a later pass.
+  static std::size_t place(const Batch& batch) { return std::size_t{2} * batch.lane + (batch.pass != 0 ? 1 : 0); }
   ~Ingress() = default;
 };
 
@@ -180,7 +184,8 @@ class Egress {
   static constexpr std::string_view trait_name = "egress";
   // The port that the element's apply() would send row i out of, or that the kernel would where it only has the
   // neighbour to resolve, or where it forwards the frame; no_port: none, or not known. When the batch's results are
-  // there, for a row that is live. On the thread that calls apply().
+  // there, for a row that is live. On the thread that calls apply(). In a pass before the element's own, too: then it
+  // is said of the frame as it is now.
   virtual std::uint16_t egress(const Batch& batch, std::uint32_t i) const = 0;
 
  protected:

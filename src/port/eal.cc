@@ -89,8 +89,7 @@ std::string advice(std::uint64_t available) {
   const std::uint64_t most = (available >> 20) / 64 * 64;
   return most == 0 ? "free some"
                    : "set size = \"" + std::to_string(most) +
-                         "M\" or less, with [route] max_ipv4 and max_ipv6 that fit (100_000 and 20_000 into 384M; "
-                         "docs/configuration.md), or free some";
+                         "M\" or less, with limits of tables that fit (docs/configuration.md), or free some";
 }
 
 // What rte_eal_init is given, the program's name first.

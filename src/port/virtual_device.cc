@@ -15,6 +15,7 @@
 #include <cstring>
 #include <fstream>
 #include <random>
+#include <vector>
 
 #include "base/capability.h"
 #include "port/device_arguments.h"
@@ -217,8 +218,21 @@ bool is_driver(const std::string& device, const std::string& driver) {
   return name.starts_with(driver) && name.find_first_not_of("0123456789", driver.size()) == std::string::npos;
 }
 
+namespace {
+
+std::vector<std::string_view>& virtual_devices() {
+  static std::vector<std::string_view> names;
+  return names;
+}
+
+}  // namespace
+
 bool is_virtual(const std::string& device) {
-  return device == "vxlan";
+  return std::ranges::find(virtual_devices(), device) != virtual_devices().end();
+}
+
+void register_virtual_device(std::string_view name) {
+  virtual_devices().push_back(name);
 }
 
 std::string device_argument(const std::string& device, const std::string& key) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/error.h"
@@ -20,6 +21,8 @@ bool is_driver(const std::string& device, const std::string& driver);
 // Whether nothing is under the port but an element, which has the device's name: it makes the port's frames out of
 // others' and takes those that leave by it (a tunnel). DPDK's device is a net_null that nothing is received from.
 bool is_virtual(const std::string& device);
+// A device name is such a one from now on; `name` lives as long as the program. Before lanes start.
+void register_virtual_device(std::string_view name);
 
 // The value of `key` in "net_x0,a=1,key=value", or empty.
 std::string device_argument(const std::string& device, const std::string& key);

@@ -48,9 +48,10 @@ constexpr std::uint32_t most_devices = 16;
 constexpr std::uint32_t per_frame = header_per_frame + sizeof(Key4) + sizeof(Key6) + 3 * sizeof(std::uint32_t);
 
 // As a reader of the tables of sets, besides each lane's collector and a device's worker: what computes a lane's
-// batches.
-std::uint32_t computer_of(std::uint32_t lane, std::uint32_t lanes) {
-  return lanes + lane;
+// batches, and what computes those that a device has failed at (Element::compute()).
+std::uint32_t computer_of(const engine::Batch& batch, std::uint32_t lanes) {
+  const bool is_rescued = batch.state.load(std::memory_order_relaxed) >= engine::BatchState::failed;
+  return lanes + 2 * batch.lane + (is_rescued ? 1 : 0);
 }
 std::size_t reader_of(const engine::Batch& batch) {
   return std::size_t{batch.lane} * engine::batches_range.most + batch.slot;
@@ -343,7 +344,7 @@ void Acl::compute(engine::Batch& batch, engine::Span span) {
   const Area a(area(batch), batch.capacity);
   if (span.first == 0) {
     a.header->set = current_->pin(reader_of(batch));
-    tag_for(a, batch, *a.header->set, computer_of(batch.lane, lanes_));
+    tag_for(a, batch, *a.header->set, computer_of(batch, lanes_));
   }
   Range four, six;
   if (span.first == 0 && span.count == batch.count) {

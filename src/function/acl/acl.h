@@ -146,7 +146,7 @@ class Acl final : public engine::Element,
   packet::Reason act(const Area& area, engine::Batch& batch, std::uint32_t i, std::uint64_t tsc) const;
   const RuleSet& take_set(const Area& area, const engine::Batch& batch);
   static bool notify(engine::Batch& batch, std::uint32_t i, engine::Emitter& out);
-  std::size_t worker_of(std::uint32_t device) const { return std::size_t{2} * lanes_ + device; }
+  std::size_t worker_of(std::uint32_t device) const { return std::size_t{3} * lanes_ + device; }
   Expected<std::string> change_set(std::string_view name, const std::vector<std::string>& entries, bool add);
 
   AclOptions options_;

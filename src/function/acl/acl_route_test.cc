@@ -1,6 +1,7 @@
 // The element in front of the router: what the router leaves to the kernel to forward does not pass by the rules.
 #include <gtest/gtest.h>
 
+#include "engine/batch_edit.h"
 #include "function/acl/acl_trial_test.h"
 #include "function/route/route.h"
 
@@ -17,15 +18,45 @@ destination = "224.0.0.0/4"
 action = "deny"
 )";
 
-std::unique_ptr<engine::Pipeline> before_router(const engine::PortTable& ports) {
+using Elements = std::vector<std::unique_ptr<engine::Element>>;
+
+std::unique_ptr<engine::Pipeline> with_router(Elements elements, const engine::PortTable& ports) {
   Router::RouterOptions options;
   options.max_ipv4 = options.max_ipv6 = 10'000;
   options.any_mac = true;
-  std::vector<std::unique_ptr<engine::Element>> elements;
-  elements.push_back(acl_of(rules));
   elements.push_back(std::make_unique<Router>(options, ports));
   return std::make_unique<engine::Pipeline>(std::move(elements));
 }
+
+std::unique_ptr<engine::Pipeline> before_router(const engine::PortTable& ports) {
+  Elements elements;
+  elements.push_back(acl_of(rules));
+  return with_router(std::move(elements), ports);
+}
+
+// Says that it has to do with payloads, and leaves them.
+class Payload : public engine::Element {
+ public:
+  explicit Payload(engine::Payloads payloads) : payloads_(payloads) {}
+  engine::Shape shape() const override { return {.payloads = payloads_}; }
+  void apply(engine::Batch&, engine::Span, engine::Emitter&) override {}
+
+ private:
+  const engine::Payloads payloads_;
+};
+
+constexpr std::uint32_t outer_headers = 14 + 20 + 8;
+
+// The end of a tunnel of frames in UDP, as simple as can be.
+class Unwrap : public engine::Element {
+ public:
+  engine::Shape shape() const override { return {.changes_headers = true}; }
+  void apply(engine::Batch& batch, engine::Span span, engine::Emitter&) override {
+    for (std::uint32_t i = span.first; i < span.end(); ++i) {
+      if (batch.goes_on(i) && batch.length[i] > outer_headers + 60) engine::shrink_front(batch, i, outer_headers);
+    }
+  }
+};
 
 // There is no twin, so that what is punted is dropped for that.
 TEST(AclBeforeRouter, JudgesWhatTheKernelWouldForward) {
@@ -58,6 +89,41 @@ TEST(AclBeforeRouter, JudgesWhatTheKernelWouldForward) {
     EXPECT_EQ(outcome.stats.drops[acl_denied], c.reason == acl_denied ? 1U : 0U) << c.name;
     EXPECT_EQ(outcome.stats.drops[acl_malformed], c.reason == acl_malformed ? 1U : 0U) << c.name;
   }
+}
+
+// In a chain of two passes the rules are asked for the port that a frame leaves by before the router has looked it up.
+TEST(AclBeforeRouter, AsksForTheEgressInAnEarlierPass) {
+  const auto two_passes = [](const engine::PortTable& ports) {
+    Elements elements;
+    elements.push_back(acl_of("[[acl.rule]]\nprotocol = \"tcp\"\naction = \"deny\"\nlog = true\n"));
+    elements.push_back(std::make_unique<Payload>(engine::Payloads::read));
+    elements.push_back(std::make_unique<Payload>(engine::Payloads::changed));
+    return with_router(std::move(elements), ports);
+  };
+  const Bytes v4 = PacketBuilder().ipv4("192.0.2.1", "198.51.100.2").tcp(1, 22).build();
+  const Bytes v6 = PacketBuilder().ipv6("2001:db8::1", "2001:db8::2").tcp(1, 22).build();
+  for (const Bytes& frame : {v4, v6}) {
+    const Outcome outcome = AclTrial("cpu").run({frame}, two_passes);
+    EXPECT_EQ(outcome.stats.drops[acl_denied], 1U);
+  }
+}
+
+// What came out of a tunnel is judged and routed as any other frame.
+TEST(AclBeforeRouter, JudgesWhatAnElementInFrontHasUnwrapped) {
+  const auto behind_tunnel = [](const engine::PortTable& ports) {
+    Elements elements;
+    elements.push_back(std::make_unique<Unwrap>());
+    elements.push_back(acl_of(rules));
+    return with_router(std::move(elements), ports);
+  };
+  const auto in_udp = [](const Bytes& inner) {
+    return PacketBuilder().ipv4("192.0.2.1", "192.0.2.2").udp(4789, 4789).payload(inner).build();
+  };
+  const auto inner = [](std::uint16_t port) {
+    return PacketBuilder().ipv4("198.51.100.1", "198.51.100.2").tcp(1, port).payload(20).build();
+  };
+  const Outcome ssh = AclTrial("cpu").run({in_udp(inner(22)), in_udp(inner(80))}, behind_tunnel);
+  EXPECT_EQ(ssh.stats.drops[acl_denied], 1U);
 }
 
 }  // namespace

@@ -53,7 +53,9 @@ void Echo::compute(engine::Batch& batch, engine::Span span) {
 }
 
 void Echo::lost(engine::Batch& batch) {
-  for (std::uint32_t i = 0; i < batch.count; ++i) batch.drop(i, engine::device_lost);
+  for (std::uint32_t i = 0; i < batch.count; ++i) {
+    if (batch.is_live(i)) batch.drop(i, engine::device_lost);
+  }
 }
 
 }  // namespace sluice::function

@@ -6,7 +6,8 @@
 // their port's peer.
 //
 // Frames change in place, so a batch that a GPU lost half-way and that is then computed on the CPU has frames that were
-// changed twice; with key 0 that makes no difference.
+// changed twice; with key 0 that makes no difference. For measuring alone: with a key it changes frames for the host,
+// and those that an element in front has decided on, too.
 //
 // Settings: key = 0 ... 255 (0); path = how the bytes travel on a GPU:
 //   copy         up and down by the copy engine, as 2-D copies of runs of frames, with a kernel in between

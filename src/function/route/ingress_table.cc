@@ -16,11 +16,11 @@ IngressTable::IngressTable(const std::vector<std::uint64_t>& macs)
     macs_[port].store(macs[port]);
     plain_[port].store(true);
   }
-  set_lanes(1);
+  set_readers(1);
 }
 
-void IngressTable::set_lanes(std::size_t lanes) {
-  published_ = std::make_unique<Published<const Ports>>(lanes);
+void IngressTable::set_readers(std::size_t readers) {
+  published_ = std::make_unique<Published<const Ports>>(readers);
   publish();
 }
 

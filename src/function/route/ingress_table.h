@@ -1,7 +1,7 @@
 // PortIngress of each port, for lanes to read while the control plane changes it.
 //
-// Thread-safety: set() by one thread at a time; set_lanes() before lanes run; the rest by any thread, read(lane) by
-// that lane's collector. Cost: mac() and is_plain() one load; read() see base/published.h.
+// Thread-safety: set() by one thread at a time; set_readers() before lanes run; the rest by any thread, read(i) by one
+// at a time for each i. Cost: mac() and is_plain() one load; read() see base/published.h.
 #pragma once
 
 #include <atomic>
@@ -30,14 +30,14 @@ class IngressTable {
 
   // `macs`: the ports' own, as packet::mac_word.
   explicit IngressTable(const std::vector<std::uint64_t>& macs);
-  void set_lanes(std::size_t lanes);
+  void set_readers(std::size_t readers);
   void set(PortIndex port, const PortIngress& ingress);
 
   // With which the router takes and sends frames there.
   std::uint64_t mac(PortIndex port) const { return macs_[port].load(std::memory_order_relaxed); }
   // Nothing but that address matters.
   bool is_plain(PortIndex port) const { return plain_[port].load(std::memory_order_relaxed); }
-  Published<const Ports>::Reading read(std::size_t lane) const { return published_->read(lane); }
+  Published<const Ports>::Reading read(std::size_t reader) const { return published_->read(reader); }
 
  private:
   void publish();

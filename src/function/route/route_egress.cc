@@ -29,7 +29,8 @@ std::uint16_t Router::egress_by(lookup::NextHopId id, const std::uint8_t* frame,
 }
 
 std::uint16_t Router::egress(const engine::Batch& batch, std::uint32_t i) const {
-  if (!batch.goes_on(i)) return egress_of_transit(batch.data(i), batch.length[i]);
+  // In a batch of an earlier pass there is no answer of the device's yet.
+  if (!batch.goes_on(i) || area(batch) == nullptr) return egress_of_transit(batch.data(i), batch.length[i]);
   const RouteArea a = area_of(batch);
   const bool v6 = batch.data(i)[12] == 0x86;  // admit() took nothing but IPv4 and IPv6
   return egress_by(v6 ? a.answers6[a.argument[i]] : a.verdict[i], batch.data(i), batch.length[i]);

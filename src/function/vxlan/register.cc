@@ -11,7 +11,8 @@ const bool registered = engine::register_element(
      .make = [](Settings& settings, const engine::PortTable& ports) -> Expected<std::unique_ptr<engine::Element>> {
        return std::make_unique<Vxlan>(read_tunnels(settings, ports), ports);
      },
-     .options = vxlan_sections});
+     .options = vxlan_sections,
+     .has_ports = true});
 
 }  // namespace
 }  // namespace sluice::function

@@ -130,7 +130,7 @@ void read_port(Settings& section, Reading& to) {
   to.port = to.ports.index(name);
   if (!name.empty() && !to.port) {
     section.error("port", "there is no [[port]] named \"" + name + "\"");
-  } else if (to.port && !to.ports[*to.port].is_virtual) {
+  } else if (to.port && !is_tunnel_port(to.ports[*to.port])) {
     section.error("port", "is no end of a tunnel: a port of its own, with device = \"vxlan\", is");
   }
   to.tunnel.port = to.port.value_or(0);
@@ -220,8 +220,8 @@ Tunnel read_tunnel(Settings& section, const engine::PortTable& ports) {
   option::read(one_tunnel_settings(), section, reading);
   const Tunnel& tunnel = reading.tunnel;
   read_stations(section, reading.tunnel);
-  const bool is_virtual = reading.port && ports[*reading.port].is_virtual;
-  if (is_virtual && !tunnel.local.empty()) check_mtu(section, tunnel, ports);
+  const bool is_own = reading.port && is_tunnel_port(ports[*reading.port]);
+  if (is_own && !tunnel.local.empty()) check_mtu(section, tunnel, ports);
   if (!reading.names_remotes && !section.has("fdb")) {
     section.error("remotes", "is missing: the addresses of the tunnel's other ends, such as [\"192.0.2.2\"]");
   }
@@ -274,7 +274,7 @@ TunnelSettings read_tunnels(Settings& settings, const engine::PortTable& ports) 
   }
   for (std::size_t p = 0; p < ports.size(); ++p) {
     const bool has_tunnel = std::ranges::any_of(read.tunnels, [&](const Tunnel& one) { return one.port == p; });
-    if (ports[p].is_virtual && !has_tunnel) {
+    if (is_tunnel_port(ports[p]) && !has_tunnel) {
       settings.error("", "no [[vxlan.tunnel]] has port = \"" + ports[p].name + "\", whose device is \"vxlan\"");
     }
   }

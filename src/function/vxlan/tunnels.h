@@ -31,6 +31,11 @@ struct Tunnel {
   bool operator==(const Tunnel&) const = default;
 };
 
+// Whether the port is an end of these tunnels.
+inline bool is_tunnel_port(const engine::PortInfo& port) {
+  return port.is_virtual && port.device == "vxlan";
+}
+
 struct TunnelSettings {
   std::vector<Tunnel> tunnels;
   std::uint32_t most_learned = 16384;  // stations of each tunnel

@@ -26,8 +26,8 @@ Read read(const std::string& text) {
   auto file = Settings::from_text(text, "v.toml", diagnostics);
   EXPECT_TRUE(file) << text;
   const engine::PortTable ports({{.name = "wan", .mac = {}, .mtu = 1500},
-                                 {.name = "vx", .mac = {}, .mtu = 1450, .is_virtual = true},
-                                 {.name = "vy", .mac = {}, .mtu = 1430, .is_virtual = true}});
+                                 {.name = "vx", .mac = {}, .mtu = 1450, .is_virtual = true, .device = "vxlan"},
+                                 {.name = "vy", .mac = {}, .mtu = 1430, .is_virtual = true, .device = "vxlan"}});
   Settings section = file->section("vxlan");
   TunnelSettings settings = read_tunnels(section, ports);
   section.finish();

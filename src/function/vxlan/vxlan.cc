@@ -62,11 +62,11 @@ Reason reason_of(packet::VxlanFault fault) {
 Vxlan::Vxlan(TunnelSettings settings, const engine::PortTable& ports) : ports_(ports), read_(std::move(settings)) {}
 
 Expected<void> Vxlan::prepare(const engine::Plan& plan) {
-  in_ = std::vector<In>(plan.lanes);
+  in_ = std::vector<In>(std::size_t{2} * plan.lanes);
   out_ = std::vector<Out>(plan.lanes);
   is_routed_ = plan.pipeline == nullptr || plan.pipeline->all<engine::Ingress>().size() > 1;
   control_ = std::make_unique<VxlanControl>(read_, ports_);
-  return control_->start(std::size_t{2} * plan.lanes);
+  return control_->start(std::size_t{3} * plan.lanes);
 }
 
 bool Vxlan::take(engine::Batch& batch, std::uint32_t i, const VxlanView& view, In& in) {
@@ -91,7 +91,7 @@ bool Vxlan::take_piece(engine::Batch& batch, std::uint32_t i, const VxlanView& v
       return false;
     case OuterFragments::Taken::kept:
       in.pieces.add(1);
-      rte_pktmbuf_free(batch.consume(i));
+      batch.absorb(i);
       return true;
     case OuterFragments::Taken::refused:
       batch.drop(i, in_fragments);
@@ -113,8 +113,8 @@ bool Vxlan::take_piece(engine::Batch& batch, std::uint32_t i, const VxlanView& v
 }
 
 void Vxlan::admit(engine::Batch& batch, engine::Span span) {
-  const VxlanView& view = control_->view(in_reader(batch.lane));
-  In& in = in_[batch.lane];
+  const VxlanView& view = control_->view(place(batch));
+  In& in = in_[place(batch)];
   for (std::uint32_t i = span.first; i < span.end(); ++i) {
     if (!batch.goes_on(i)) continue;
     if (take(batch, i, view, in)) continue;
@@ -122,7 +122,7 @@ void Vxlan::admit(engine::Batch& batch, engine::Span span) {
     const std::uint16_t port = batch.row[i].port;
     if (!is_routed_ && ports_.peer(port) == port) batch.punt(i);
   }
-  control_->release(in_reader(batch.lane));
+  control_->release(place(batch));
 }
 
 void Vxlan::take_out(engine::Batch& batch, std::uint32_t i, const VxlanView& view, packet::VxlanView outer, In& in) {

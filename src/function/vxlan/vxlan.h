@@ -48,7 +48,7 @@ class Vxlan final : public engine::Element,
   Expected<void> prepare(const engine::Plan& plan) override;
   void admit(engine::Batch& batch, engine::Span span) override;
   void apply(engine::Batch& /*batch*/, engine::Span /*span*/, engine::Emitter& /*out*/) override {}
-  bool hooks(std::uint16_t port) const override { return ports_[port].is_virtual; }
+  bool hooks(std::uint16_t port) const override { return is_tunnel_port(ports_[port]); }
   unsigned leave(std::uint32_t lane, std::uint16_t port, rte_mbuf** frames, unsigned count,
                  engine::Emitter& out) override;
   Expected<Change> reload(Element& fresh) override;
@@ -79,15 +79,15 @@ class Vxlan final : public engine::Element,
   void refuse_size(const TunnelView& tunnel, rte_mbuf* frame, std::uint32_t most, Out& state, engine::Emitter& out);
   void put_in(const TunnelView& tunnel, rte_mbuf* frame, Out& state, engine::Emitter& out);
   void flood(const TunnelView& tunnel, rte_mbuf* frame, Out& state, engine::Emitter& out);
-  std::size_t in_reader(std::uint32_t lane) const { return std::size_t{2} * lane; }
-  std::size_t out_reader(std::uint32_t lane) const { return std::size_t{2} * lane + 1; }
+  // Behind those of in_.
+  std::size_t out_reader(std::uint32_t lane) const { return in_.size() + lane; }
 
   const engine::PortTable ports_;
   TunnelSettings read_;  // of a file that is only checked, too
   std::unique_ptr<VxlanControl> control_;
   bool is_routed_ = true;  // another element ends links
-  std::vector<In> in_;     // by lane
-  std::vector<Out> out_;
+  std::vector<In> in_;     // Ingress::place()
+  std::vector<Out> out_;   // by lane
 };
 
 }  // namespace sluice::function
