@@ -192,11 +192,15 @@ TEST(EngineDevices, TwoTakeBatchesOfSeveralPasses) {
 
 TEST(EngineDevices, ADeviceWithoutALaneIsRefused) {
   Options options = replay_options("cuda:0,cuda:1,cuda:2");
-  std::vector<JitterGpu*> gpus;
-  const Trial run{engine_of(1, options, 3, &gpus)};
-  EXPECT_FALSE(run.engine);
+  const auto no_pipeline = [](const PortTable&) -> Expected<std::unique_ptr<Pipeline>> {
+    return make_error("not asked");
+  };
+  const auto no_gpu = [](int, unsigned) -> Expected<std::unique_ptr<device::Gpu>> { return make_error("not asked"); };
+  const auto engine = Engine::create(options, no_pipeline, no_gpu);
   const auto checked = check_placement(options);
   ASSERT_FALSE(checked);
+  ASSERT_FALSE(engine);
+  EXPECT_EQ(engine.error().message, checked.error().message);
   EXPECT_EQ(checked.error().message,
             "[engine] device = \"cuda:0,cuda:1,cuda:2\": 3 GPUs for 2 lanes, and one without a lane has no work: name "
             "fewer, or raise lanes of a port");
