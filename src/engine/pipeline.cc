@@ -58,7 +58,7 @@ void Pipeline::make_passes(bool fused) {
       passes_.emplace_back();
       reads = changes = false;
     }
-    reads |= payloads == Payloads::read;
+    reads |= payloads == Payloads::read || payloads == Payloads::read_late;
     changes |= payloads == Payloads::changed;
     pass_of_.push_back(passes() - 1);
     passes_.back().elements.push_back(element.get());

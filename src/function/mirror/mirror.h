@@ -45,7 +45,9 @@ class Mirror final : public engine::Element,
  public:
   explicit Mirror(MirrorOptions options) : options_(std::move(options)) {}
 
-  engine::Shape shape() const override { return {.bytes_per_frame = 1}; }
+  engine::Shape shape() const override {
+    return {.bytes_per_frame = 1, .payloads = engine::Payloads::read_late};  // copies have them
+  }
   void* find_trait(std::string_view name) override {
     return engine::offer<engine::TxHook, engine::HostGate, engine::Metrics, engine::View>(name, this);
   }
