@@ -146,6 +146,7 @@ class Emitter {
     oldest_tsc_ = oldest_tsc;
     tapped_ = tap_ != nullptr && tap_->on();
   }
+  // In the order of the chain.
   void set_hooks(std::span<TxHook* const> hooks);
   void flush_all();
 

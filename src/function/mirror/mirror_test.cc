@@ -36,6 +36,43 @@ TEST_F(MirrorTest, OtherPortsAreNotCopied) {
   EXPECT_TRUE(taken(monitor).empty());
 }
 
+// As an element in front takes frames out of a tunnel, whose port is another than the one that they came in by.
+TEST_F(MirrorTest, WhatHasComeOutOfATunnelHasComeInByItsPort) {
+  came_in_by_ = wan;
+  use("from = [\"wan\"]\ndirection = \"rx\"\n");
+  pass(web);
+  EXPECT_EQ(taken(monitor), std::vector<Bytes>{web});
+  use("from = [\"lan\"]\ndirection = \"rx\"\n");
+  pass(web);
+  EXPECT_TRUE(taken(monitor).empty());
+}
+
+// By the time that results are there an element may have said what a frame leaves by.
+TEST_F(MirrorTest, WhatHasBeenSentHasComeInByItsPort) {
+  use("from = [\"lan\"]\ndirection = \"rx\"\n");
+  pass({web}, [](engine::Batch& batch) { batch.send(0, wan); });
+  EXPECT_EQ(taken(monitor), std::vector<Bytes>{web});
+  EXPECT_EQ(taken(wan), std::vector<Bytes>{web});
+}
+
+// A tunnel, which stands in front, takes all frames over that leave by its port.
+TEST_F(MirrorTest, WhatGoesIntoATunnelIsCopiedBeforehand) {
+  class Tunnel : public engine::TxHook {
+   public:
+    bool hooks(std::uint16_t port) const override { return port == wan; }
+    unsigned leave(std::uint32_t, std::uint16_t, rte_mbuf** frames, unsigned count, engine::Emitter& out) override {
+      for (unsigned i = 0; i < count; ++i) out.drop(frames[i], for_a_test);
+      return 0;
+    }
+  } tunnel;
+  use("from = [\"wan\"]\ndirection = \"tx\"\n");
+  engine::TxHook* const hooks[] = {&tunnel, mirror_.get()};
+  emitter_->set_hooks(hooks);
+  pass(web);
+  EXPECT_TRUE(taken(wan).empty());
+  EXPECT_EQ(taken(monitor), std::vector<Bytes>{web});
+}
+
 TEST_F(MirrorTest, CopiesAreCutAndTheOriginalIsNot) {
   use("length = 64\ndirection = \"rx\"\n");
   pass(web);
