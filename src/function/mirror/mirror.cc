@@ -129,11 +129,26 @@ void Mirror::apply(engine::Batch& batch, engine::Span span, engine::Emitter& out
   }
 }
 
+// A copy may fill its port's burst, which leaves at once, through here. A reload may have made that port one whose
+// frames are copied: what is read already holds for it, too, for a second reading would end the first one.
 unsigned Mirror::leave(std::uint32_t lane, std::uint16_t port, rte_mbuf** frames, unsigned count,
                        engine::Emitter& out) {
   if (!is_in(tx_from_, port) || is_in(to_, port)) return count;
+  Tally& tally = tallies_[lane];
+  if (tally.reading != nullptr) {
+    copy_leaving(*tally.reading, lane, port, frames, count, out);
+    return count;
+  }
   const auto sessions = current_->read(lane);
-  const SessionBits asked = sessions->of_tx(port);
+  tally.reading = &*sessions;
+  copy_leaving(*sessions, lane, port, frames, count, out);
+  tally.reading = nullptr;
+  return count;
+}
+
+void Mirror::copy_leaving(const MirrorSessions& sessions, std::uint32_t lane, std::uint16_t port,
+                          const rte_mbuf* const* frames, unsigned count, engine::Emitter& out) {
+  const SessionBits asked = sessions.of_tx(port);
   std::array<MirrorSessions::Frame, MirrorSessions::most_at_once> matched;
   for (unsigned first = 0; asked != 0 && first < count; first += MirrorSessions::most_at_once) {
     const unsigned part = std::min(count - first, MirrorSessions::most_at_once);
@@ -141,14 +156,13 @@ unsigned Mirror::leave(std::uint32_t lane, std::uint16_t port, rte_mbuf** frames
       const rte_mbuf* const frame = frames[first + n];
       matched[n] = {rte_pktmbuf_mtod(frame, const std::uint8_t*), rte_pktmbuf_pkt_len(frame), asked};
     }
-    sessions->match(matched.data(), part);
+    sessions.match(matched.data(), part);
     for (unsigned n = 0; n < part; ++n) {
       const rte_mbuf* const frame = frames[first + n];
-      copy(*sessions, matched[n], frame->pool, tallies_[lane], out,
+      copy(sessions, matched[n], frame->pool, tallies_[lane], out,
            [&](std::uint16_t to, std::uint32_t most) { return out.clone(frame, to, most); });
     }
   }
-  return count;
 }
 
 // `clone(port, most)`: makes one.

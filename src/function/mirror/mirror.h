@@ -83,6 +83,7 @@ class Mirror final : public engine::Element,
     };
     std::array<OfSession, places> session;
     std::array<engine::Counter, engine::max_ports> lost;  // by monitor port
+    const MirrorSessions* reading = nullptr;              // while leave() is under way, which may call itself
   };
   struct Shown {
     std::string name, to;
@@ -100,6 +101,8 @@ class Mirror final : public engine::Element,
   Copies copies_at(std::size_t place) const;
   std::uint64_t lost_at(std::uint16_t port) const;
   bool may_copy(const rte_mempool* pool, const engine::Emitter& out) const;
+  void copy_leaving(const MirrorSessions& sessions, std::uint32_t lane, std::uint16_t port,
+                    const rte_mbuf* const* frames, unsigned count, engine::Emitter& out);
   template <typename Clone>
   void copy(const MirrorSessions& sessions, const MirrorSessions::Frame& frame, const rte_mempool* pool, Tally& tally,
             const engine::Emitter& out, const Clone& clone) const;

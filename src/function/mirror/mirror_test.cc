@@ -1,4 +1,7 @@
 // Which copies the element makes, and when it makes none: each call of the contract by itself.
+#include <functional>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "function/mirror/mirror_rings_test.h"
@@ -154,6 +157,44 @@ TEST_F(MirrorTest, AReloadChangesTheSessions) {
   pass(web);
   EXPECT_TRUE(taken(monitor).empty());
   EXPECT_EQ(counters_.drops[mirror_port].get(), 1U);
+}
+
+// The burst of copies is full while copies are made, and leaves; just then two reloads make its port a source.
+TEST_F(MirrorTest, AReloadWhileCopiesLeaveMakesNoCopiesOfThose) {
+  const auto change_to = [this](const std::string& text) {
+    auto fresh = unprepared(text);
+    auto change = mirror_->reload(*fresh);
+    ASSERT_TRUE(change) << change.error().message;
+    change->commit();
+  };
+  // One is called before the mirror, the other behind it.
+  class Reloader : public engine::TxHook {
+   public:
+    bool hooks(std::uint16_t port) const override { return port == monitor; }
+    unsigned leave(std::uint32_t, std::uint16_t, rte_mbuf**, unsigned count, engine::Emitter&) override {
+      if (const auto now = std::exchange(reload, nullptr)) now();
+      return count;
+    }
+    std::function<void()> reload;
+  } before, behind;
+  use("from = [\"wan\"]\ndirection = \"tx\"\n");
+  before.reload = [&] {
+    change_to("[[mirror.session]]\nname = \"b\"\nfrom = [\"mon\"]\ndirection = \"tx\"\nto = \"lan\"\n");
+  };
+  behind.reload = [&] { change_to("[[mirror.session]]\nname = \"c\"\nfrom = [\"mon\"]\nto = \"lan\"\n"); };
+  engine::TxHook* const hooks[] = {&behind, mirror_.get(), &before};
+  emitter_->set_hooks(hooks);
+  const std::vector<Bytes> all(64, web);
+  pass(all, [](engine::Batch&) {});
+  EXPECT_FALSE(before.reload || behind.reload) << "no burst was full";
+  EXPECT_EQ(taken(wan), all);
+  EXPECT_EQ(taken(monitor), all);
+  EXPECT_TRUE(taken(lan).empty()) << "copies of copies";
+  // What is in force now holds from the next burst on.
+  emitter_->transmit(frame_of(mail), static_cast<std::uint32_t>(mail.size()), monitor);
+  emitter_->flush_all();
+  EXPECT_EQ(taken(monitor), std::vector<Bytes>{mail});
+  EXPECT_EQ(taken(lan), std::vector<Bytes>{mail});
 }
 
 }  // namespace
