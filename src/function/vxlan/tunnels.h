@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <vector>
 
 #include "base/error.h"
@@ -31,11 +32,17 @@ struct Tunnel {
   bool operator==(const Tunnel&) const = default;
 };
 
+// All remotes of a tunnel: those that frames are flooded to, then those that stations alone are behind.
+std::vector<packet::IpAddress> remotes_of(const Tunnel& tunnel);
+
 struct TunnelSettings {
   std::vector<Tunnel> tunnels;
   std::uint32_t most_learned = 16384;  // stations of each tunnel
   std::uint32_t ageing = 300;          // seconds
 };
+
+// Of all tunnels, once each.
+std::set<packet::IpAddress> remotes_of(const TunnelSettings& settings);
 
 // The keys of [vxlan] itself.
 const std::vector<Option<TunnelSettings>>& vxlan_settings();

@@ -327,6 +327,7 @@ Expected<engine::Element::Change> Vxlan::reload(Element& fresh) {
   for (const std::string& key : option::differing(vxlan_settings(), read_, next)) {
     return make_error("[vxlan] " + key + " is memory that was taken at the start: restart the gateway to change it");
   }
+  if (auto ok = control_->check(next); !ok) return tl::unexpected(ok.error());
   const std::size_t tunnels = next.tunnels.size();
   return Change{"the tunnels are in force (" + std::to_string(tunnels) + "); learned stations stay",
                 [this, next = std::move(next)]() mutable {
