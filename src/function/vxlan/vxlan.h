@@ -29,6 +29,7 @@
 #include "engine/self_check.h"
 #include "engine/traits.h"
 #include "function/vxlan/outer_fragments.h"
+#include "function/vxlan/tunnel_out.h"
 #include "function/vxlan/tunnels.h"
 #include "function/vxlan/vxlan_control.h"
 
@@ -67,10 +68,9 @@ class Vxlan final : public engine::Element,
     engine::Counter frames, bytes, fdb_full, moved, pieces;
     OuterFragments fragments;
   };
-  struct alignas(64) Out {
-    engine::Counter frames, bytes, flooded, copies_lost, answered;
+  struct alignas(64) Out : TunnelOut {
+    engine::Counter answered;
     const VxlanView* view = nullptr;  // while leave() is under way, which may call itself
-    std::uint16_t ip_id = 0;
   };
   void take_out(engine::Batch& batch, std::uint32_t i, const VxlanView& view, packet::VxlanView outer, In& in);
   // Whether the frame is a tunnel's, and is dealt with.
