@@ -62,11 +62,13 @@ class PortTable;
 inline const packet::Reason device_lost = packet::register_reason(
     "device_lost", "the device failed while it changed the frame, and what is in it now is not known");
 
-// What an element has to do with what frames hold behind their headers.
+// What an element has to do with what frames hold behind their headers, from its device work on. What it reads when it
+// classifies counts for nothing: no payload of the pass is changed by then.
 enum class Payloads : std::uint8_t {
   untouched,
-  read,     // by its device work, or when it applies results
-  changed,  // by its device work
+  read_late,  // when it applies results: as they are at its place, behind what elements in front of it change
+  read,       // by its device work, and perhaps when it applies results, too
+  changed,    // by its device work
 };
 
 // Constant for as long as the element lives.

@@ -156,8 +156,8 @@ void Emitter::set_hooks(std::span<TxHook* const> hooks) {
   for (std::uint16_t port = 0; port < queues_.size(); ++port) {
     Queue& queue = queues_[port];
     queue.hooks.clear();
-    for (TxHook* const hook : hooks) {
-      if (hook->hooks(port)) queue.hooks.push_back(hook);
+    for (auto hook = hooks.rbegin(); hook != hooks.rend(); ++hook) {
+      if ((*hook)->hooks(port)) queue.hooks.push_back(*hook);
     }
     if (!queue.hooks.empty()) hooked_.push_back(port);
   }

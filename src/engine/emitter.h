@@ -97,8 +97,6 @@ class Emitter {
       free_dropped();
     }
   }
-  // The port that the rows of this burst came in by.
-  std::uint16_t rx_port() const { return rx_port_; }
   // Since when the oldest frame waits that is applied or about to leave; 0: none has a deadline.
   std::uint64_t oldest_tsc() const { return oldest_tsc_; }
   // Whether the lane may answer another frame by itself now; once for each answer. What a lane sends of its own is held
@@ -146,6 +144,7 @@ class Emitter {
     oldest_tsc_ = oldest_tsc;
     tapped_ = tap_ != nullptr && tap_->on();
   }
+  // In the order of the chain.
   void set_hooks(std::span<TxHook* const> hooks);
   void flush_all();
 

@@ -60,7 +60,7 @@ void Pipeline::make_passes(bool fused) {
       reads = changes = false;
     }
     is_new = element->shape().changes_headers;
-    reads |= payloads == Payloads::read;
+    reads |= payloads == Payloads::read || payloads == Payloads::read_late;
     changes |= payloads == Payloads::changed;
     pass_of_.push_back(passes() - 1);
     passes_.back().elements.push_back(element.get());

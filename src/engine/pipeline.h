@@ -3,10 +3,12 @@
 //   rx -> [pass 0: classify ... launch/compute ... apply] -> [pass 1 ...] -> tx
 //
 // A pass is neighbouring elements whose device work needs no look by the host in between: one batch, one trip to a
-// device. A new one begins where an element's device work changes payloads that the other's reads, or changes too: an
-// inspector behind a decryption sees what came out of it, and one in front of an encryption what goes in. It begins
-// behind an element that changes headers, too (Shape::changes_headers). What still goes on when a batch has been
-// applied is the next pass's batch, of the same lane. So order holds, and a chain of one pass costs nothing for it.
+// device. A new one begins where an element's device work changes payloads that another's reads, or changes too: an
+// inspector behind a decryption sees what came out of it, and one in front of an encryption what goes in. An element
+// that reads payloads when it applies results (Payloads::read_late) asks for one only behind itself, where they are
+// changed. A new pass begins behind an element that changes headers, too (Shape::changes_headers). What still goes on
+// when a batch has been applied is the next pass's batch, of the same lane. So order holds, and a chain of one pass
+// costs nothing for it.
 //
 // Before the first pass the elements that end links say which frames are for this station (traits.h, Ingress); others
 // are no element's business. They say so again behind an element that changes headers.

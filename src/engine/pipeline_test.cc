@@ -187,9 +187,10 @@ TEST_F(PipelineTest, APassBeginsWhereChangedPayloadsAreLookedAt) {
     std::vector<Payloads> payloads;
     unsigned passes;
   };
-  constexpr Payloads u = Payloads::untouched, r = Payloads::read, c = Payloads::changed;
+  constexpr Payloads u = Payloads::untouched, r = Payloads::read, c = Payloads::changed, l = Payloads::read_late;
   for (const Case& one : {Case{{u, u}, 1}, Case{{r, r, u}, 1}, Case{{u, c, u}, 1}, Case{{r, c}, 2}, Case{{c, r}, 2},
-                          Case{{c, c}, 2}, Case{{r, u, c, u, r}, 3}, Case{{c, u, u}, 1}}) {
+                          Case{{c, c}, 2}, Case{{r, u, c, u, r}, 3}, Case{{c, u, u}, 1}, Case{{l, u}, 1},
+                          Case{{l, r, u}, 1}, Case{{l, c, u}, 2}, Case{{u, c, l, u}, 1}, Case{{c, l, c}, 2}}) {
     for (const Payloads payloads : one.payloads) add("e", {.bytes_per_frame = 4, .payloads = payloads});
     const Pipeline& pipeline = made();
     EXPECT_EQ(pipeline.passes(), one.passes);

@@ -193,7 +193,8 @@ class Egress {
 };
 
 // What frames pass between the last element and a port's transmit queue: a tunnel that wraps them, a copy for a
-// monitor.
+// monitor. Of several the last one of the chain comes first: frames leave by elements in the opposite order to that in
+// which they come in, so that what is behind a tunnel sees inner frames both ways.
 class TxHook {
  public:
   static constexpr std::string_view trait_name = "tx_hook";

@@ -4,6 +4,7 @@
         10.100.0.1/24  lan0 | lan = bridge = vx                  | wan0       eth0 10.2.0.2, vx 10.100.0.2/24
                             |    10.2.0.1 == VNI 100 == 10.2.0.2 |            other
                             |                           10.3.0.2 | wan2       eth0 10.3.0.2, vx 10.100.0.3/24
+                            |                                    | mon0       eth0 watcher, who gets copies
 """
 
 import re
@@ -31,7 +32,8 @@ local = "10.2.0.1"
 remotes = ["10.2.0.2", "10.3.0.2"]
 df = "set"
 """
-BRIDGED = config(PORTS, chain=["vxlan", "bridge"], more=TUNNEL)
+BRIDGED = config([*PORTS, ("monitor0", "mon0", "")], chain=["vxlan", "mirror", "bridge"], more=TUNNEL)
+MARK = bytes.fromhex("5a17c0de")  # what pings carry whose copies are looked for
 
 
 class Bridged:
@@ -59,12 +61,15 @@ class Bridged:
         return self.gateway.metrics()
 
     def build(self):
-        self.client, self.router, self.server, self.other = (self.lab.host(name) for name in ("client", "router", "server", "other"))
+        self.client, self.router, self.server, self.other, self.watcher = (
+            self.lab.host(name) for name in ("client", "router", "server", "other", "watcher"))
         for host in (self.client, self.server, self.other):
             host.sysctl(net__ipv6__conf__default__accept_ra=0)  # and none asks for one
+        self.watcher.sysctl(net__ipv6__conf__default__disable_ipv6=1)  # who says nothing at all
         self.lab.join(self.client, "eth0", self.router, "lan0")
         self.lab.join(self.server, "eth0", self.router, "wan0")
         self.lab.join(self.other, "eth0", self.router, "wan2")
+        self.lab.join(self.watcher, "eth0", self.router, "mon0")
         self.client.ip("addr add 10.100.0.1/24 dev eth0")
         self.client.ip("addr add 2001:db8:100::1/64 dev eth0 nodad")
         self.client.ip("link set eth0 mtu 1450")
@@ -229,6 +234,48 @@ def test_a_reload_with_a_mistake_changes_nothing(bridged):
     try:
         assert "is the tunnel's own address" in bridged.gateway.reload(BRIDGED.replace('"10.3.0.2"]', '"10.2.0.1"]'))
         assert "max_fdb is memory" in bridged.gateway.reload(BRIDGED.replace("max_fdb = 8", "max_fdb = 99"))
+        assert bridged.client.reaches("10.100.0.3")
+    finally:
+        bridged.gateway.reload(BRIDGED)
+
+
+def mirrored(*lines):
+    return BRIDGED + "\n[mirror]\n[[mirror.session]]\nname = \"watch\"\n" + "".join(f"{line}\n" for line in lines)
+
+
+def kinds(capture):
+    """Of the marked pings that the watcher has: "outer" in a tunnel, or the kind of ICMP, 8 a request and 0 a reply."""
+    return {"outer" if frame[23] == 17 else frame[34] for frame in capture.frames if frame[12:14] == b"\x08\x00" and MARK in frame}
+
+
+@pytest.mark.parametrize("port, direction, expected", [
+    ("vx", "rx", {0}), ("vx", "tx", {8}), ("vx", "both", {0, 8}), ("wan", "tx", {"outer"}), ("wan", "rx", set()),
+])
+def test_a_mirror_of_a_tunnels_port_has_inner_frames(bridged, port, direction, expected):
+    """And one of the port under it outer frames, as they leave; those that come in the tunnel's end has taken out by then."""
+    ping = f"ping -n -c 2 -i 0.1 -W 1 -p {MARK.hex()}"
+    try:
+        assert "1 mirror session is in force" in bridged.gateway.reload(mirrored(
+            f'from = ["{port}"]', f'direction = "{direction}"', 'to = "monitor0"'))
+        with Capture(bridged.watcher, "eth0") as capture:
+            def comes():
+                bridged.client.run(f"{ping} 10.100.0.2", check=False)
+                return kinds(capture) == expected
+
+            if expected:
+                assert wait_until(comes, 5), (kinds(capture), bridged.metrics())
+            else:  # what is no tunnel's comes, behind what is
+                bridged.client.run(f"{ping} 10.100.0.2")
+                assert wait_until(lambda: bridged.server.run(f"{ping} 10.2.0.1", check=False) and kinds(capture) == {8}, 5), bridged.metrics()
+            assert bridged.gateway.stats()["conserved"]
+        assert kinds(capture) == (expected or {8})
+    finally:
+        assert "0 mirror sessions are in force" in bridged.gateway.reload(BRIDGED)
+
+
+def test_copies_do_not_leave_by_a_tunnel(bridged):
+    try:
+        assert '"vx" is the end of a tunnel' in bridged.gateway.reload(mirrored('to = "vx"'))
         assert bridged.client.reaches("10.100.0.3")
     finally:
         bridged.gateway.reload(BRIDGED)

@@ -16,6 +16,8 @@ namespace {
 
 constexpr unsigned free_share = 8;                      // of a pool, which copies leave free
 constexpr std::uint64_t used_parts = 3, all_parts = 4;  // of a deadline, behind which none are made
+constexpr std::uint8_t passed_over = 0xff;              // in place of the port that a frame came in by: no copy of it
+static_assert(engine::max_ports < passed_over);
 
 const engine::Element* innermost(engine::Element* element) {
   while (auto* const wrapper = element->trait<engine::Wrapper>()) element = &wrapper->inner();
@@ -85,34 +87,37 @@ std::uint64_t Mirror::lost_at(std::uint16_t port) const {
 }
 
 // What the link layer has given to the host passes here, too; what it has dropped does not. The last word on what comes
-// in by a monitor port is here: it is nobody's.
+// in by a monitor port is here: it is nobody's. A row's port is that which its frame came in by for elements: of what
+// has come out of a tunnel the tunnel's, not the lane's. By the time that results are there it may be that which the
+// frame leaves by.
 void Mirror::classify(engine::Batch& batch, engine::Span span) {
-  std::byte* const passes = area(batch);
+  std::uint8_t* const came_in = came_in_by(batch);
   for (std::uint32_t i = span.first; i < span.end(); ++i) {
     const engine::Fate fate = batch.row[i].fate;
     if (fate != engine::Fate::consumed && is_in(to_, batch.row[i].port)) [[unlikely]] {
       batch.drop(i, mirror_port);
-      passes[i] = std::byte{0};
+      came_in[i] = passed_over;
       continue;
     }
-    passes[i] = std::byte{fate <= engine::Fate::own};
+    came_in[i] = fate <= engine::Fate::own ? static_cast<std::uint8_t>(batch.row[i].port) : passed_over;
   }
 }
 
 // Behind other elements, what is dropped by now may have been dropped by one of those.
 void Mirror::apply(engine::Batch& batch, engine::Span span, engine::Emitter& out) {
   const auto sessions = current_->read(batch.lane);
-  const SessionBits asked = sessions->of_rx(out.rx_port());
-  if (asked == 0) return;
-  const std::byte* const passes = area(batch);
+  if (sessions->rx_from() == 0) return;
+  const std::uint8_t* const came_in = came_in_by(batch);
   std::array<MirrorSessions::Frame, MirrorSessions::most_at_once> frames;
   std::array<std::uint32_t, MirrorSessions::most_at_once> rows;
   for (std::uint32_t next = span.first; next < span.end();) {
     unsigned count = 0;
     for (; next < span.end() && count < frames.size(); ++next) {
+      if (came_in[next] == passed_over) continue;
+      const SessionBits asked = sessions->of_rx(came_in[next]);
       const engine::Fate fate = batch.row[next].fate;
       const bool is_gone = fate == engine::Fate::consumed || (fate == engine::Fate::dropped && !is_first_);
-      if (passes[next] == std::byte{0} || is_gone) continue;
+      if (asked == 0 || is_gone) continue;
       rows[count] = next;
       frames[count++] = {batch.data(next), batch.length[next], asked};
     }
@@ -124,11 +129,26 @@ void Mirror::apply(engine::Batch& batch, engine::Span span, engine::Emitter& out
   }
 }
 
+// A copy may fill its port's burst, which leaves at once, through here. A reload may have made that port one whose
+// frames are copied: what is read already holds for it, too, for a second reading would end the first one.
 unsigned Mirror::leave(std::uint32_t lane, std::uint16_t port, rte_mbuf** frames, unsigned count,
                        engine::Emitter& out) {
   if (!is_in(tx_from_, port) || is_in(to_, port)) return count;
+  Tally& tally = tallies_[lane];
+  if (tally.reading != nullptr) {
+    copy_leaving(*tally.reading, lane, port, frames, count, out);
+    return count;
+  }
   const auto sessions = current_->read(lane);
-  const SessionBits asked = sessions->of_tx(port);
+  tally.reading = &*sessions;
+  copy_leaving(*sessions, lane, port, frames, count, out);
+  tally.reading = nullptr;
+  return count;
+}
+
+void Mirror::copy_leaving(const MirrorSessions& sessions, std::uint32_t lane, std::uint16_t port,
+                          const rte_mbuf* const* frames, unsigned count, engine::Emitter& out) {
+  const SessionBits asked = sessions.of_tx(port);
   std::array<MirrorSessions::Frame, MirrorSessions::most_at_once> matched;
   for (unsigned first = 0; asked != 0 && first < count; first += MirrorSessions::most_at_once) {
     const unsigned part = std::min(count - first, MirrorSessions::most_at_once);
@@ -136,14 +156,13 @@ unsigned Mirror::leave(std::uint32_t lane, std::uint16_t port, rte_mbuf** frames
       const rte_mbuf* const frame = frames[first + n];
       matched[n] = {rte_pktmbuf_mtod(frame, const std::uint8_t*), rte_pktmbuf_pkt_len(frame), asked};
     }
-    sessions->match(matched.data(), part);
+    sessions.match(matched.data(), part);
     for (unsigned n = 0; n < part; ++n) {
       const rte_mbuf* const frame = frames[first + n];
-      copy(*sessions, matched[n], frame->pool, tallies_[lane], out,
+      copy(sessions, matched[n], frame->pool, tallies_[lane], out,
            [&](std::uint16_t to, std::uint32_t most) { return out.clone(frame, to, most); });
     }
   }
-  return count;
 }
 
 // `clone(port, most)`: makes one.

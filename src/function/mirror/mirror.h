@@ -1,7 +1,8 @@
 // The element "mirror": copies of frames leave by another port, where somebody looks at them (SPAN).
 //
 // rx: a frame as it is at the element's place in the chain, with what elements behind it drop. tx: a frame as it leaves
-// its port, the host's too. A copy never leaves at the cost of an original:
+// its port, the host's too. A tunnel's port has inner frames. The port under it has what is no tunnel's, and as tx the
+// outer frames, too. A copy never leaves at the cost of an original:
 //   The monitor port is offered each burst once, behind the bursts of all other ports. What it does not take is dropped
 //   as `mirror_full`.
 //   A copy is skipped while fewer than an eighth of the frame's pool is free. It is skipped, too, once the oldest frame
@@ -45,7 +46,9 @@ class Mirror final : public engine::Element,
  public:
   explicit Mirror(MirrorOptions options) : options_(std::move(options)) {}
 
-  engine::Shape shape() const override { return {.bytes_per_frame = 1}; }
+  engine::Shape shape() const override {
+    return {.bytes_per_frame = 1, .payloads = engine::Payloads::read_late};  // copies have them
+  }
   void* find_trait(std::string_view name) override {
     return engine::offer<engine::TxHook, engine::HostGate, engine::Metrics, engine::View>(name, this);
   }
@@ -80,6 +83,7 @@ class Mirror final : public engine::Element,
     };
     std::array<OfSession, places> session;
     std::array<engine::Counter, engine::max_ports> lost;  // by monitor port
+    const MirrorSessions* reading = nullptr;              // while leave() is under way, which may call itself
   };
   struct Shown {
     std::string name, to;
@@ -90,11 +94,15 @@ class Mirror final : public engine::Element,
   static bool is_in(const std::atomic<PortBits>& ports, std::uint16_t port) {
     return (ports.load(std::memory_order_relaxed) >> port & 1) != 0;
   }
+  // Of each frame; mirror.cc.
+  std::uint8_t* came_in_by(const engine::Batch& batch) const { return reinterpret_cast<std::uint8_t*>(area(batch)); }
   void publish(std::unique_ptr<MirrorSessions> sessions);
   void give_places(MirrorSessions& sessions);
   Copies copies_at(std::size_t place) const;
   std::uint64_t lost_at(std::uint16_t port) const;
   bool may_copy(const rte_mempool* pool, const engine::Emitter& out) const;
+  void copy_leaving(const MirrorSessions& sessions, std::uint32_t lane, std::uint16_t port,
+                    const rte_mbuf* const* frames, unsigned count, engine::Emitter& out);
   template <typename Clone>
   void copy(const MirrorSessions& sessions, const MirrorSessions::Frame& frame, const rte_mempool* pool, Tally& tally,
             const engine::Emitter& out, const Clone& clone) const;

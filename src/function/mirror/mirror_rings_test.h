@@ -89,15 +89,15 @@ class MirrorRings : public testing::Test {
     return frame;
   }
 
-  // A burst of 64 frames at most passes from the lan to the wan. `between`: what other elements do between classify and
-  // apply; without a mirror nobody looks at it.
+  // A burst of 64 frames at most passes from the lan, or for elements from came_in_by_, to the wan. `between`: what
+  // other elements do between classify and apply; without a mirror nobody looks at it.
   template <typename Between>
   void pass(const std::vector<Bytes>& all, const Between& between, std::uint64_t since = rte_rdtsc()) {
     const auto count = static_cast<std::uint32_t>(all.size());
     std::vector<rte_mbuf*> mbufs;
     std::vector<std::uint64_t> address;
     std::vector<std::uint16_t> length;
-    std::vector<engine::Row> rows(count, engine::Row{.port = lan});
+    std::vector<engine::Row> rows(count, engine::Row{.port = came_in_by_});
     std::byte area[64]{};
     for (const Bytes& bytes : all) {
       mbufs.push_back(frame_of(bytes));
@@ -182,6 +182,7 @@ class MirrorRings : public testing::Test {
   }
 
   static inline std::unique_ptr<port::Port> ports_[3];
+  std::uint16_t came_in_by_ = lan;
   const unsigned pool_frames_;
   std::array<rte_mbuf*, 3> filler_{};
   port::FramePool pool_;

@@ -1,4 +1,7 @@
 // Which copies the element makes, and when it makes none: each call of the contract by itself.
+#include <functional>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "function/mirror/mirror_rings_test.h"
@@ -34,6 +37,43 @@ TEST_F(MirrorTest, OtherPortsAreNotCopied) {
   use("from = [\"lan\"]\ndirection = \"tx\"\n");
   pass(web);
   EXPECT_TRUE(taken(monitor).empty());
+}
+
+// As an element in front takes frames out of a tunnel, whose port is another than the one that they came in by.
+TEST_F(MirrorTest, WhatHasComeOutOfATunnelHasComeInByItsPort) {
+  came_in_by_ = wan;
+  use("from = [\"wan\"]\ndirection = \"rx\"\n");
+  pass(web);
+  EXPECT_EQ(taken(monitor), std::vector<Bytes>{web});
+  use("from = [\"lan\"]\ndirection = \"rx\"\n");
+  pass(web);
+  EXPECT_TRUE(taken(monitor).empty());
+}
+
+// By the time that results are there an element may have said what a frame leaves by.
+TEST_F(MirrorTest, WhatHasBeenSentHasComeInByItsPort) {
+  use("from = [\"lan\"]\ndirection = \"rx\"\n");
+  pass({web}, [](engine::Batch& batch) { batch.send(0, wan); });
+  EXPECT_EQ(taken(monitor), std::vector<Bytes>{web});
+  EXPECT_EQ(taken(wan), std::vector<Bytes>{web});
+}
+
+// A tunnel, which stands in front, takes all frames over that leave by its port.
+TEST_F(MirrorTest, WhatGoesIntoATunnelIsCopiedBeforehand) {
+  class Tunnel : public engine::TxHook {
+   public:
+    bool hooks(std::uint16_t port) const override { return port == wan; }
+    unsigned leave(std::uint32_t, std::uint16_t, rte_mbuf** frames, unsigned count, engine::Emitter& out) override {
+      for (unsigned i = 0; i < count; ++i) out.drop(frames[i], for_a_test);
+      return 0;
+    }
+  } tunnel;
+  use("from = [\"wan\"]\ndirection = \"tx\"\n");
+  engine::TxHook* const hooks[] = {&tunnel, mirror_.get()};
+  emitter_->set_hooks(hooks);
+  pass(web);
+  EXPECT_TRUE(taken(wan).empty());
+  EXPECT_EQ(taken(monitor), std::vector<Bytes>{web});
 }
 
 TEST_F(MirrorTest, CopiesAreCutAndTheOriginalIsNot) {
@@ -117,6 +157,44 @@ TEST_F(MirrorTest, AReloadChangesTheSessions) {
   pass(web);
   EXPECT_TRUE(taken(monitor).empty());
   EXPECT_EQ(counters_.drops[mirror_port].get(), 1U);
+}
+
+// The burst of copies is full while copies are made, and leaves; just then two reloads make its port a source.
+TEST_F(MirrorTest, AReloadWhileCopiesLeaveMakesNoCopiesOfThose) {
+  const auto change_to = [this](const std::string& text) {
+    auto fresh = unprepared(text);
+    auto change = mirror_->reload(*fresh);
+    ASSERT_TRUE(change) << change.error().message;
+    change->commit();
+  };
+  // One is called before the mirror, the other behind it.
+  class Reloader : public engine::TxHook {
+   public:
+    bool hooks(std::uint16_t port) const override { return port == monitor; }
+    unsigned leave(std::uint32_t, std::uint16_t, rte_mbuf**, unsigned count, engine::Emitter&) override {
+      if (const auto now = std::exchange(reload, nullptr)) now();
+      return count;
+    }
+    std::function<void()> reload;
+  } before, behind;
+  use("from = [\"wan\"]\ndirection = \"tx\"\n");
+  before.reload = [&] {
+    change_to("[[mirror.session]]\nname = \"b\"\nfrom = [\"mon\"]\ndirection = \"tx\"\nto = \"lan\"\n");
+  };
+  behind.reload = [&] { change_to("[[mirror.session]]\nname = \"c\"\nfrom = [\"mon\"]\nto = \"lan\"\n"); };
+  engine::TxHook* const hooks[] = {&behind, mirror_.get(), &before};
+  emitter_->set_hooks(hooks);
+  const std::vector<Bytes> all(64, web);
+  pass(all, [](engine::Batch&) {});
+  EXPECT_FALSE(before.reload || behind.reload) << "no burst was full";
+  EXPECT_EQ(taken(wan), all);
+  EXPECT_EQ(taken(monitor), all);
+  EXPECT_TRUE(taken(lan).empty()) << "copies of copies";
+  // What is in force now holds from the next burst on.
+  emitter_->transmit(frame_of(mail), static_cast<std::uint32_t>(mail.size()), monitor);
+  emitter_->flush_all();
+  EXPECT_EQ(taken(monitor), std::vector<Bytes>{mail});
+  EXPECT_EQ(taken(lan), std::vector<Bytes>{mail});
 }
 
 }  // namespace

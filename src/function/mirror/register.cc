@@ -65,6 +65,12 @@ void read_to(Settings& section, Read& to) {
   const std::string name = section.required_text("to");
   const auto port = name.empty() ? std::nullopt : port_of(section, "to", name, *to.ports);
   if (!port) return;
+  // Copies would leave by the port under it, where they are copied again.
+  if ((*to.ports)[*port].is_virtual) {
+    section.error("to", "\"" + name +
+                            "\" is the end of a tunnel, which has no wire: name a port with a device of its own, "
+                            "where somebody looks at the copies");
+  }
   to.has_to = true;
   to.session.to = *port;
   to.session.to_name = name;
@@ -117,7 +123,7 @@ const std::vector<Option<Read>>& session_settings() {
                     shown_direction}
            .takes("`\"rx\"`, `\"tx\"`, `\"both\"`")
            .by_default("`\"both\"`"),
-       Option<Read>{"to", "the monitor port, which is used for nothing else", read_to, shown_to}
+       Option<Read>{"to", "the monitor port, which is used for nothing else and is no tunnel's", read_to, shown_to}
            .takes("name of a `[[port]]`")
            .by_default(option::required),
        Option<Read>{"from", "ports whose frames are copied", read_from, shown_from}

@@ -23,7 +23,8 @@ std::vector<std::string> mistakes(const std::string& text) {
   const engine::PortTable ports({{.name = "lan", .mac = {}},
                                  {.name = "wan", .mac = {}},
                                  {.name = "mon0", .mac = {}},
-                                 {.name = "mon1", .mac = {}}});
+                                 {.name = "mon1", .mac = {}},
+                                 {.name = "vx", .mac = {}, .is_virtual = true}});
   Settings section = file->section("mirror");
   const auto element = engine::find_element("mirror")->make(section, ports);
   EXPECT_TRUE(element) << text;
@@ -67,6 +68,9 @@ TEST(MirrorSettings, SessionsHaveNamesOfTheirOwnAndMakeNoLoop) {
               ElementsAre(AllOf(HasSubstr("m.toml:8"), HasSubstr("session \"a\""))));
   EXPECT_THAT(mistakes(session("from = [\"mon1\"]\n") + session("from = [\"mon0\"]\n", "b", "mon1")),
               ElementsAre(HasSubstr("m.toml:4"), HasSubstr("m.toml:8")));
+  EXPECT_THAT(mistakes(session("", "a", "vx")),
+              ElementsAre(HasSubstr("m.toml:3: [[mirror.session]] to = \"vx\": \"vx\" is the end of a tunnel")));
+  EXPECT_THAT(mistakes(session("from = [\"vx\"]\n")), IsEmpty()) << "whose frames are copied";
   std::string many;
   for (const char name : std::string("abcdefghi")) many += session("", {name});
   EXPECT_THAT(mistakes(many), ElementsAre(HasSubstr("more than 7 sessions")));

@@ -18,7 +18,13 @@ Expected<std::unique_ptr<MirrorSessions>> MirrorSessions::create(const MirrorOpt
     const auto bit = static_cast<SessionBits>(1U << made->sessions_.size());
     made->sessions_.push_back(session);
     made->to_ |= PortBits{1} << session.to;
+    if (session.rx) made->rx_from_ |= session.from;
     if (session.tx) made->tx_from_ |= session.from;
+    for (PortBits left = session.from; left != 0; left &= left - 1) {
+      const auto port = static_cast<std::size_t>(__builtin_ctz(left));
+      if (session.rx) made->of_rx_[port] |= bit;
+      if (session.tx) made->of_tx_[port] |= bit;
+    }
     made->classifiers_.emplace_back();
     if (!session.has_rules) continue;
     auto classifier = lookup::acl::Classifier::create({.name = "mirror"}, session.rules);
@@ -28,15 +34,6 @@ Expected<std::unique_ptr<MirrorSessions>> MirrorSessions::create(const MirrorOpt
   }
   if (!options.plan.uses().empty()) made->sets_ = lookup::acl::SetTables::build(options.sets, options.plan);
   return made;
-}
-
-SessionBits MirrorSessions::of(std::uint16_t port, bool MirrorSession::*direction) const {
-  SessionBits bits = 0;
-  for (std::size_t s = 0; s < sessions_.size(); ++s) {
-    const bool is_of = sessions_[s].*direction && (sessions_[s].from >> port & 1) != 0;
-    bits |= static_cast<SessionBits>(is_of ? 1U << s : 0U);
-  }
-  return bits;
 }
 
 void MirrorSessions::match(Frame* frames, unsigned count) const {

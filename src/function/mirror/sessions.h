@@ -5,6 +5,7 @@
 // it up; one without costs a bit operation.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "engine/counters.h"
 #include "lookup/acl/acl_settings.h"
 #include "lookup/acl/classifier.h"
 #include "lookup/acl/set_tables.h"
@@ -52,8 +54,9 @@ class MirrorSessions {
   // Before lanes have them.
   void set_tally(std::size_t session, std::uint8_t tally) { sessions_[session].tally = tally; }
   // Sessions that copy what comes in by this port, or leaves by it.
-  SessionBits of_rx(std::uint16_t port) const { return of(port, &MirrorSession::rx); }
-  SessionBits of_tx(std::uint16_t port) const { return of(port, &MirrorSession::tx); }
+  SessionBits of_rx(std::uint16_t port) const { return of_rx_[port]; }
+  SessionBits of_tx(std::uint16_t port) const { return of_tx_[port]; }
+  PortBits rx_from() const { return rx_from_; }
   PortBits tx_from() const { return tx_from_; }
   PortBits to() const { return to_; }
 
@@ -66,13 +69,12 @@ class MirrorSessions {
   void match(Frame* frames, unsigned count) const;
 
  private:
-  SessionBits of(std::uint16_t port, bool MirrorSession::*direction) const;
-
   std::vector<MirrorSession> sessions_;
   std::vector<std::unique_ptr<lookup::acl::Classifier>> classifiers_;  // of each session; null: it has no rules
   std::optional<lookup::acl::SetTables> sets_;                         // nothing: no rule asks for one
+  std::array<SessionBits, engine::max_ports> of_rx_{}, of_tx_{};
   SessionBits with_rules_ = 0;
-  PortBits tx_from_ = 0, to_ = 0;
+  PortBits rx_from_ = 0, tx_from_ = 0, to_ = 0;
 };
 
 }  // namespace sluice::function

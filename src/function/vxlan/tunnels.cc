@@ -5,6 +5,8 @@
 #include <string>
 #include <utility>
 
+#include "function/vxlan/remote_ids.h"
+
 namespace sluice::function {
 namespace {
 
@@ -231,6 +233,25 @@ Tunnel read_tunnel(Settings& section, const engine::PortTable& ports) {
 
 }  // namespace
 
+// `stations` may have many remotes.
+std::vector<IpAddress> remotes_of(const Tunnel& tunnel) {
+  std::vector<IpAddress> all = tunnel.remotes;
+  std::set<IpAddress> known(all.begin(), all.end());
+  for (const auto& [mac, address] : tunnel.stations) {
+    if (known.insert(address).second) all.push_back(address);
+  }
+  return all;
+}
+
+std::set<IpAddress> remotes_of(const TunnelSettings& settings) {
+  std::set<IpAddress> all;
+  for (const Tunnel& tunnel : settings.tunnels) {
+    all.insert(tunnel.remotes.begin(), tunnel.remotes.end());
+    for (const auto& [mac, address] : tunnel.stations) all.insert(address);
+  }
+  return all;
+}
+
 const std::vector<Option<TunnelSettings>>& vxlan_settings() {
   static const std::vector<Option<TunnelSettings>> all = {
       option::number("max_fdb", &TunnelSettings::most_learned, {8, 1 << 20, "stations"},
@@ -271,6 +292,10 @@ TunnelSettings read_tunnels(Settings& settings, const engine::PortTable& ports) 
   if (sections.empty()) {
     settings.error("", "there is no tunnel: add a [[vxlan.tunnel]] with port, vni, local and remotes");
     return read;
+  }
+  if (const std::size_t remotes = remotes_of(read).size(); remotes > RemoteIds::most) {
+    settings.error("", "the tunnels have " + std::to_string(remotes) + " addresses of remotes, and there may be " +
+                           std::to_string(RemoteIds::most) + ": give some tunnels to another gateway");
   }
   for (std::size_t p = 0; p < ports.size(); ++p) {
     const bool has_tunnel = std::ranges::any_of(read.tunnels, [&](const Tunnel& one) { return one.port == p; });

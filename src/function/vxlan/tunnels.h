@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <vector>
 
 #include "base/error.h"
@@ -31,6 +32,9 @@ struct Tunnel {
   bool operator==(const Tunnel&) const = default;
 };
 
+// All remotes of a tunnel: those that frames are flooded to, then those that stations alone are behind.
+std::vector<packet::IpAddress> remotes_of(const Tunnel& tunnel);
+
 // Whether the port is an end of these tunnels.
 inline bool is_tunnel_port(const engine::PortInfo& port) {
   return port.is_virtual && port.device == "vxlan";
@@ -41,6 +45,9 @@ struct TunnelSettings {
   std::uint32_t most_learned = 16384;  // stations of each tunnel
   std::uint32_t ageing = 300;          // seconds
 };
+
+// Of all tunnels, once each.
+std::set<packet::IpAddress> remotes_of(const TunnelSettings& settings);
 
 // The keys of [vxlan] itself.
 const std::vector<Option<TunnelSettings>>& vxlan_settings();

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdio>
 #include <string>
 #include <vector>
 
@@ -96,6 +97,24 @@ TEST(Tunnels, AreDistinguished) {
               Contains(HasSubstr("could be either tunnel's")));
   EXPECT_THAT(read(tunnel(plain)).mistakes, Contains(HasSubstr("no [[vxlan.tunnel]] has port = \"vy\"")));
   EXPECT_THAT(read("").mistakes, Contains(HasSubstr("there is no tunnel")));
+}
+
+TEST(Tunnels, HaveAsManyRemotesAsThereAreNumbers) {
+  const auto with_stations = [](unsigned count) {
+    std::string text = tunnel(plain);
+    char station[128];
+    for (unsigned n = 0; n < count; ++n) {
+      std::snprintf(station, sizeof station,
+                    "[[vxlan.tunnel.fdb]]\nmac = \"02:00:00:%02x:%02x:%02x\"\nremote = \"10.%u.%u.%u\"\n", n >> 16,
+                    n >> 8 & 255, n & 255, n >> 16, n >> 8 & 255, n & 255);
+      text += station;
+    }
+    return text + other;
+  };
+  // With the one of each tunnel's `remotes`.
+  EXPECT_THAT(read(with_stations(65'533)).mistakes, IsEmpty());
+  EXPECT_THAT(read(with_stations(65'534)).mistakes,
+              testing::ElementsAre(HasSubstr("65536 addresses of remotes, and there may be 65535")));
 }
 
 }  // namespace

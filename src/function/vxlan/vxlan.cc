@@ -32,12 +32,6 @@ const Reason unknown_remote =
     packet::register_reason("vxlan_unknown_remote", "a tunnel's frame from an address that is none of its remotes");
 const Reason ecn_mark = packet::register_reason(
     "vxlan_ecn", "marked as congested in a tunnel, of a transport that could not see the mark");  // RFC 6040
-const Reason unresolved =
-    packet::register_reason("vxlan_unresolved", "no route to the tunnel's other end, or nobody answers: see the log");
-const Reason too_long = packet::register_reason(
-    "vxlan_too_long", "with its outer headers larger than the next link's MTU, or than its buffer");
-const Reason no_remote_known =
-    packet::register_reason("vxlan_no_remote", "for an unknown station or a group, of a tunnel without `remotes`");
 
 constexpr std::uint32_t ethernet = sizeof(packet::EthernetHeader);
 
@@ -102,7 +96,7 @@ bool Vxlan::take_piece(engine::Batch& batch, std::uint32_t i, const VxlanView& v
   in.pieces.add(1);
   const std::string_view whole = in.fragments.datagram();
   if (whole.size() > engine::capacity_from(batch, i)) {
-    batch.drop(i, too_long);
+    batch.drop(i, vxlan_too_long);
     return true;
   }
   std::memcpy(frame, whole.data(), whole.size());
@@ -158,36 +152,6 @@ void Vxlan::learn(const TunnelView& tunnel, const Remote& remote, const std::uin
   if (learned == Fdb::Learned::moved) in.moved.add(1);
 }
 
-namespace {
-
-// Of a frame that is to go to `remote`; no_reason: it can.
-Reason why_not(const Remote& remote, const rte_mbuf& frame) {
-  if (!remote.resolved) return unresolved;
-  const bool fits = rte_pktmbuf_pkt_len(&frame) <= remote.most && rte_pktmbuf_headroom(&frame) >= remote.front.bytes();
-  return fits ? packet::no_reason : too_long;
-}
-
-struct Inner {
-  std::uint8_t* frame;
-  std::uint32_t length;
-  packet::InnerIp ip;
-  std::uint16_t source_port;
-
-  explicit Inner(rte_mbuf& buffer)
-      : frame(rte_pktmbuf_mtod(&buffer, std::uint8_t*)),
-        length(rte_pktmbuf_pkt_len(&buffer)),
-        ip(packet::inner_ip(frame, length)),
-        source_port(packet::vxlan_source_port(frame, length)) {}
-};
-
-// Puts the headers on; the frame is in one piece and has the capacity.
-void wrap(rte_mbuf& buffer, const Inner& inner, const Remote& remote, std::uint16_t ip_id) {
-  rte_pktmbuf_prepend(&buffer, static_cast<std::uint16_t>(remote.front.bytes()));
-  remote.front.write(inner.frame, inner.length, inner.ip, inner.source_port, ip_id);
-}
-
-}  // namespace
-
 unsigned Vxlan::leave(std::uint32_t lane, std::uint16_t port, rte_mbuf** frames, unsigned count, engine::Emitter& out) {
   Out& state = out_[lane];
   const bool outermost = state.view == nullptr;
@@ -210,14 +174,10 @@ void Vxlan::put_in(const TunnelView& tunnel, rte_mbuf* frame, Out& state, engine
   if (remote == nullptr) remote = tunnel.by_id(control_->fdb(tunnel.tunnel().port).find(mac));
   if (remote == nullptr) return flood(tunnel, frame, state, out);
   if (const Reason reason = why_not(*remote, *frame); reason != packet::no_reason) {
-    if (reason == too_long) return refuse_size(tunnel, frame, remote->most, state, out);
+    if (reason == vxlan_too_long) return refuse_size(tunnel, frame, remote->most, state, out);
     return out.drop(frame, reason);
   }
-  const Inner inner(*frame);
-  wrap(*frame, inner, *remote, state.ip_id++);
-  state.frames.add(1);
-  state.bytes.add(inner.length);
-  out.transmit(frame, rte_pktmbuf_pkt_len(frame), remote->port);
+  send_into_tunnel(*remote, frame, state, out);
 }
 
 namespace {
@@ -283,43 +243,13 @@ void Vxlan::refuse_size(const TunnelView& tunnel, rte_mbuf* frame, std::uint32_t
       out.emit(error, peer);
     }
   }
-  out.drop(frame, too_long);
+  out.drop(frame, vxlan_too_long);
 }
 
-// The frame itself goes to the last of the remotes that can have it.
 void Vxlan::flood(const TunnelView& tunnel, rte_mbuf* frame, Out& state, engine::Emitter& out) {
-  Reason reason = no_remote_known;
-  const Remote* last = nullptr;
-  unsigned lost = 0;
-  std::uint32_t least = ~0U;  // that one of the remotes takes
-  const Inner inner(*frame);
-  const auto put_on = [&](const Remote& remote) {
-    wrap(*frame, inner, remote, state.ip_id++);
-    state.frames.add(1);
-    state.bytes.add(inner.length);
-    state.flooded.add(1);
-  };
-  for (const Remote& remote : tunnel.flooded()) {
-    if (const Reason why = why_not(remote, *frame); why != packet::no_reason) {
-      reason = why;
-      if (why == too_long) least = std::min(least, remote.most);
-      ++lost;
-      continue;
-    }
-    if (last != nullptr) {
-      put_on(*last);
-      if (!out.clone(frame, last->port)) state.copies_lost.add(1);
-      rte_pktmbuf_adj(frame, static_cast<std::uint16_t>(last->front.bytes()));
-    }
-    last = &remote;
-  }
-  if (last == nullptr) {
-    if (reason == too_long) return refuse_size(tunnel, frame, least, state, out);
-    return out.drop(frame, reason);
-  }
-  state.copies_lost.add(lost);
-  put_on(*last);
-  out.transmit(frame, rte_pktmbuf_pkt_len(frame), last->port);
+  const Flooded flooded = flood_into_tunnel(tunnel.flooded(), frame, state, out);
+  if (flooded.reason == vxlan_too_long) return refuse_size(tunnel, frame, flooded.least, state, out);
+  if (flooded.reason != packet::no_reason) out.drop(frame, flooded.reason);
 }
 
 Expected<engine::Element::Change> Vxlan::reload(Element& fresh) {
@@ -327,6 +257,7 @@ Expected<engine::Element::Change> Vxlan::reload(Element& fresh) {
   for (const std::string& key : option::differing(vxlan_settings(), read_, next)) {
     return make_error("[vxlan] " + key + " is memory that was taken at the start: restart the gateway to change it");
   }
+  if (auto ok = control_->check(next); !ok) return tl::unexpected(ok.error());
   const std::size_t tunnels = next.tunnels.size();
   return Change{"the tunnels are in force (" + std::to_string(tunnels) + "); learned stations stay",
                 [this, next = std::move(next)]() mutable {

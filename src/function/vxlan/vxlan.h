@@ -12,7 +12,9 @@
 // section 4.3): of what is too long a bridge notifies the sender, as the kernel's device does where it is a bridge's
 // port. The ICMP error comes in the name of the packet's destination, for a bridge has no address.
 //
-// Elements behind see inner frames alone; outer frames that Sluice makes are seen by none, nor by the router.
+// Elements behind see inner frames alone: in batches, and as hooks of the tunnel's port, which they pass before they
+// come here (traits.h, TxHook). Outer frames that Sluice makes are in no batch; hooks of the port that they leave by
+// see them.
 //
 // Thread-safety: as of Element. Cost: for a frame in or out its headers and a look at the FDB, and with UDP checksums a
 // pass over it; for each frame that is no tunnel's a comparison of types. Settings, [vxlan]: tunnels.h; docs/vxlan.md.
@@ -27,6 +29,7 @@
 #include "engine/self_check.h"
 #include "engine/traits.h"
 #include "function/vxlan/outer_fragments.h"
+#include "function/vxlan/tunnel_out.h"
 #include "function/vxlan/tunnels.h"
 #include "function/vxlan/vxlan_control.h"
 
@@ -65,10 +68,9 @@ class Vxlan final : public engine::Element,
     engine::Counter frames, bytes, fdb_full, moved, pieces;
     OuterFragments fragments;
   };
-  struct alignas(64) Out {
-    engine::Counter frames, bytes, flooded, copies_lost, answered;
+  struct alignas(64) Out : TunnelOut {
+    engine::Counter answered;
     const VxlanView* view = nullptr;  // while leave() is under way, which may call itself
-    std::uint16_t ip_id = 0;
   };
   void take_out(engine::Batch& batch, std::uint32_t i, const VxlanView& view, packet::VxlanView outer, In& in);
   // Whether the frame is a tunnel's, and is dealt with.

@@ -61,10 +61,10 @@ void VxlanControl::name_remotes() {
   for (const Tunnel& tunnel : settings_.tunnels) {
     for (const packet::IpAddress& address : remotes_of(tunnel)) {
       used.insert({tunnel.local, address});
-      ids_.try_emplace(address, static_cast<RemoteId>(ids_.size()));
       followed_.try_emplace({tunnel.local, address});
     }
   }
+  ids_.name(remotes_of(settings_));
   std::erase_if(followed_, [&](const auto& one) { return !used.contains(one.first); });
 }
 
@@ -79,11 +79,28 @@ void VxlanControl::publish() {
   view->of_port.assign(twins_.size(), VxlanView::no_tunnel);
   for (const Tunnel& tunnel : settings_.tunnels) {
     view->of_port[tunnel.port] = static_cast<std::uint16_t>(view->tunnels.size());
-    view->tunnels.emplace_back(tunnel, ids_, hops);
+    view->tunnels.emplace_back(tunnel, ids_.all(), hops);
     const TunnelView& shown = view->tunnels.back();
     fdbs_[tunnel.port]->forget([&](RemoteId id) { return shown.by_id(id) == nullptr; });
   }
   views_->publish(std::move(view));
+}
+
+// Once no lane has a view with the addresses that are gone, none learns a station behind one of them.
+void VxlanControl::release_ids() {
+  const std::set<RemoteId> resting = ids_.resting();
+  if (resting.empty()) return;
+  for (const auto& fdb : fdbs_) {
+    if (fdb) fdb->forget([&](RemoteId id) { return resting.contains(id); });
+  }
+  ids_.release();
+}
+
+Expected<void> VxlanControl::check(const TunnelSettings& settings) const {
+  const std::lock_guard lock(changing_);
+  if (ids_.has_capacity(remotes_of(settings))) return {};
+  return make_error("[vxlan] the new remotes are, with those that a reload has just taken away, more than " +
+                    std::to_string(RemoteIds::most) + " addresses: reload again in some seconds");
 }
 
 void VxlanControl::change(TunnelSettings settings) {
@@ -154,7 +171,7 @@ void VxlanControl::look() {
   note_troubles();
   unresolved_.store(unresolved, std::memory_order_relaxed);
   if (changed) publish();
-  views_->reclaim();
+  if (views_->reclaim() == 0) release_ids();
 }
 
 void VxlanControl::run() {

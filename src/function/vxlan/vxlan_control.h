@@ -20,6 +20,7 @@
 #include "engine/self_check.h"
 #include "function/vxlan/fdb.h"
 #include "function/vxlan/next_hops.h"
+#include "function/vxlan/remote_ids.h"
 #include "function/vxlan/tunnels.h"
 #include "function/vxlan/vxlan_view.h"
 
@@ -41,7 +42,9 @@ class VxlanControl {
   // Seconds since the start, for Fdb.
   std::uint32_t now() const { return now_.load(std::memory_order_relaxed); }
 
-  // Tunnels of the same ports with other facts, in force when it returns. Learned stations stay.
+  // Why tunnels cannot be changed to these now.
+  Expected<void> check(const TunnelSettings& settings) const;
+  // Tunnels of the same ports with other facts, as checked, in force when it returns. Learned stations stay.
   void change(TunnelSettings settings);
   const TunnelSettings& settings() const { return settings_; }  // the control thread's
 
@@ -63,16 +66,17 @@ class VxlanControl {
   void note_troubles();
   void publish();
   void name_remotes();
+  void release_ids();
 
   TunnelSettings settings_;
-  std::vector<std::string> twins_;             // by port
-  std::vector<std::uint64_t> macs_;            // likewise
-  std::vector<std::unique_ptr<Fdb>> fdbs_;     // by port; null: no virtual one
-  std::map<packet::IpAddress, RemoteId> ids_;  // those of old stay
+  std::vector<std::string> twins_;          // by port
+  std::vector<std::uint64_t> macs_;         // likewise
+  std::vector<std::unique_ptr<Fdb>> fdbs_;  // by port; null: no virtual one
+  RemoteIds ids_;
   std::map<Ends, Followed> followed_;
   std::optional<NextHops> hops_;
   std::unique_ptr<Published<const VxlanView>> views_;
-  std::mutex changing_;  // all of the above, while the thread runs
+  mutable std::mutex changing_;  // all of the above, while the thread runs
   mutable std::mutex troubling_;
   std::vector<engine::Trouble> troubles_;
   std::atomic<std::uint32_t> now_{0}, unresolved_{0};

@@ -37,14 +37,6 @@ Remote make_remote(const Tunnel& tunnel, const packet::IpAddress& address, Remot
 
 }  // namespace
 
-std::vector<packet::IpAddress> remotes_of(const Tunnel& tunnel) {
-  std::vector<packet::IpAddress> all = tunnel.remotes;
-  for (const auto& [mac, address] : tunnel.stations) {
-    if (std::ranges::find(all, address) == all.end()) all.push_back(address);
-  }
-  return all;
-}
-
 TunnelView::TunnelView(const Tunnel& tunnel, const std::map<packet::IpAddress, RemoteId>& ids,
                        const std::map<Ends, NextHop>& hops)
     : tunnel_(tunnel) {

@@ -67,9 +67,6 @@ class TunnelView {
   std::unordered_map<std::uint64_t, std::uint16_t> stations_;
 };
 
-// All remotes of a tunnel: those that frames are flooded to, then those that stations alone are behind.
-std::vector<packet::IpAddress> remotes_of(const Tunnel& tunnel);
-
 struct VxlanView {
   std::vector<TunnelView> tunnels;
   std::vector<std::uint16_t> of_port;      // index of a port's tunnel; no_tunnel: it is no virtual port
