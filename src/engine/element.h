@@ -2,9 +2,9 @@
 //
 // A pipeline is the elements of a chain in the order that the configuration names them, and frames meet them in that
 // order (engine/pipeline.h). An element lives in its own folder under src/function/, or in a shared object of its own
-// (docs/write-an-element.md). It registers itself with one line:
-//     const bool registered = engine::register_element({.name = "route", .text = "IPv4/IPv6 router", .make =
-//     make_route});
+// (docs/write-an-element.md). In the tree it registers itself with one line; a plug-in says SLUICE_PLUGIN() (plugin.h):
+//     const bool registered = engine::register_element(
+//         {.name = "route", .text = "IPv4/IPv6 router", .make = make_route});
 //
 // What happens to a batch, element by element in the order of the pipeline:
 //   classify   on the lane's core, for each burst: looks at frames, writes what the device needs to its area, decides
