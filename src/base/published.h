@@ -11,8 +11,8 @@
 // What a reader sees: read() gives the table that was published last, or the one before when the two calls race. Until
 // the Reading ends it stays that one, whole. Two lanes may be one table apart for the length of a batch.
 //
-// A reader that holds what it read across calls, such as from one stage of a batch to the next, has pin() and unpin()
-// instead of a Reading. A table that is not `const` is one reader's: what it searches with, say.
+// A reader that keeps a table across calls, such as from classify() to apply() of one batch, calls pin() and unpin()
+// instead of read(). A table that is not `const` belongs to one reader: the memory that it searches with, for example.
 //
 // Threads: read(i), pin(i) and unpin(i) by one thread at a time for each i, without locks or waiting for the writer;
 // publish() and reclaim() by one thread, which waits for nobody. Whoever else holds a pointer that was published lets

@@ -48,9 +48,8 @@ class InspectRules {
   // The same among common words, one in 600 bytes: text in which rules find something now and then.
   const std::string& words_with_contents() const { return words_with_contents_; }
   // A file for the replay port's `flows`: distinct 5-tuples drawn from those of the ACL rules that admit such frames,
-  // as make_headers4() draws them, so that rules at all depths decide. Of words of the web, and of attacks, to port 53
-  // or
-  // 80. Not of conversations.
+  // as make_headers4() draws them, so that rules at all depths decide. Of words of the web, and of attacks, to port
+  // 53 or 80. Not of conversations.
   const std::string& flows(const ChainCase& one) const;
 
  private:

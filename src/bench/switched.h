@@ -3,10 +3,9 @@
 //
 //   full       what the element does
 //   zero_load  its null_result() in place of the device's work (on a GPU: with an empty completion mark)
-//   mac_loop   the yardstick: each lane's thread leaves the engine and runs the simplest forwarder there is, on the
-//   same
-//              port and queue: receive burst, source and destination MAC address of each frame, transmit burst, as
-//              dpdk-testpmd's MAC mode does. CPU device only: on a GPU the frames may all be on their way.
+//   mac_loop   the yardstick: each lane's thread leaves the engine and runs the simplest forwarder there is, on
+//              the same port and queue: receive burst, source and destination MAC address of each frame, transmit
+//              burst, as dpdk-testpmd's MAC mode does. CPU device only: on a GPU the frames may all be on their way.
 //
 // Every frame that a loop has had is looked at when it ends. It must carry the addresses of this very loop (or be one
 // that the replay port has just written anew), and is then given back the address that the element expects.

@@ -207,10 +207,10 @@ void Config::read_functions() {
     if (!wanted.empty()) chain = chain_with(wanted, chain, {});
   }
   for (const std::string& name : outside) {
-    const bool is_stage = !engine::find_element(name)->ends_chain;
+    const bool is_last = engine::find_element(name)->ends_chain;
     root_.section(name).error("", "the function is not in the chain: remove the section, or set [engine] chain = " +
                                       chain_text(chain_with(name, chain, outside)) +
-                                      (is_stage ? ", where it is in front: " : ", where it is the last one: ") +
+                                      (is_last ? ", where it is the last one: " : ", where it is in front: ") +
                                       functions_and_places());
   }
 }

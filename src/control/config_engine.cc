@@ -98,11 +98,11 @@ std::string chain_mistake(const std::vector<std::string>& chain, std::size_t at)
     return "unknown function \"" + name + "\": " + functions_and_places() +
            (close.starts_with("; did you mean") ? close : "");
   }
-  const bool is_last = at + 1 == chain.size(), is_stage = !type->ends_chain;
-  if (is_last && is_stage) {
+  const bool is_last = at + 1 == chain.size();
+  if (is_last && !type->ends_chain) {
     return "\"" + name + "\" forwards nothing: the last function must be one of " + names_of_kind(false);
   }
-  if (!is_last && !is_stage) {
+  if (!is_last && type->ends_chain) {
     return "\"" + name + "\" forwards every frame, so nothing can stand behind it: in front of the last function " +
            (names_of_kind(true).empty() ? "there can be none in this version" : "there can be " + names_of_kind(true));
   }

@@ -295,7 +295,7 @@ TEST(Config, SectionOfAFunctionOutsideTheChainIsRefused) {
     std::string text;
     std::string section;
     std::string chain;
-    bool is_stage;
+    bool is_in_front;
   } cases[] = {
       {"a name that is none is left out", "engine.chain = [\"none\"]\n[probe]\n", "2: [probe]", "[\"probe\"]", false},
       {"no chain is written", "\n[watch]\n", "2: [watch]", "[\"watch\", \"route\"]", true},
@@ -309,16 +309,16 @@ TEST(Config, SectionOfAFunctionOutsideTheChainIsRefused) {
        "[\"acl\", \"watch\", \"bridge\"]", true},
       {"all that have a section", "\n[acl]\n[watch]\n[bridge]\n", "4: [bridge]", "[\"acl\", \"watch\", \"bridge\"]",
        false},
-      {"a chain of stages alone", "engine.chain = [\"watch\"]\n[acl]\n", "2: [acl]", "[\"acl\", \"watch\", \"route\"]",
-       true},
+      {"no function that ends a chain", "engine.chain = [\"watch\"]\n[acl]\n", "2: [acl]",
+       "[\"acl\", \"watch\", \"route\"]", true},
   };
-  for (const auto& [what, text, section, chain, is_stage] : cases) {
+  for (const auto& [what, text, section, chain, is_in_front] : cases) {
     const Config config = Config::from_text(text + good_port, "r.toml");
     EXPECT_THAT(config.diagnostics().lines,
-                testing::Contains(
-                    "r.toml:" + section +
-                    ": the function is not in the chain: remove the section, or set [engine] chain = " + chain +
-                    (is_stage ? ", where it is in front: " : ", where it is the last one: ") + functions_and_places()))
+                testing::Contains("r.toml:" + section +
+                                  ": the function is not in the chain: remove the section, or set [engine] chain = " +
+                                  chain + (is_in_front ? ", where it is in front: " : ", where it is the last one: ") +
+                                  functions_and_places()))
         << what;
     EXPECT_TRUE(Config::from_text("engine.chain = " + chain + "\n" + good_port, "r.toml").ok()) << what;
   }

@@ -100,8 +100,7 @@ struct Cpu::State {
   void begin_gcm(const gcm_key_data& expanded, const Job& job, const std::uint8_t* iv);
 };
 
-// -- HMAC-SHA1, with AES in counter mode or none
-// --------------------------------------------------------------------------------------------
+// --- HMAC-SHA1, with AES in counter mode or none ---
 
 void Cpu::State::add(Group& group, const Key& key, const Job& job, Verdict& verdict) {
   IMB_JOB& mb = group.jobs[group.count];
@@ -189,8 +188,7 @@ void Cpu::State::finish(bool opens, Width width) {
   group.count = 0;
 }
 
-// -- GCM
-// -------------------------------------------------------------------------------------------------------------------
+// --- GCM ---
 
 // With a suffix the additional data is in two places. It is brought together where the suffix borrows the bytes behind
 // the clear part, which may be the first of the text: so the text follows in a call of its own.
@@ -260,7 +258,7 @@ void Cpu::State::run_gcm(const KeyTable& keys, const Key& key, const Job& job, V
   }
 }
 
-// --------------------------------------------------------------------------------------------------------------------------
+// --- The side ---
 
 const Side& cpu_side() {
   static constexpr Side side = {

@@ -53,8 +53,7 @@ TEST(Crypto, AKnownAnswerThatDoesNotComeOutIsSeen) {
   }
 }
 
-// -- against OpenSSL
-// -------------------------------------------------------------------------------------------------------
+// --- against OpenSSL ---
 
 struct Material {
   Cipher cipher;
@@ -201,8 +200,7 @@ TEST(Crypto, BatchesDoAsOpensslDoes) {
   }
 }
 
-// -- the table of keys
-// -----------------------------------------------------------------------------------------------------
+// --- the table of keys ---
 
 TEST(KeyTable, PowersAreThoseOfH) {
   auto keys = KeyTable::make(2, true);

@@ -1,7 +1,7 @@
-// A frame of a batch that gets longer or shorter, at its front or its end. Its mbuf, which is one piece of memory, and
-// the batch's arrays stay the same story. Metadata of headers that were parsed before may be wrong then.
+// Makes a frame of a batch longer or shorter, at its front or its end. Each call changes the mbuf and the batch's
+// arrays together. The mbuf has one segment. Metadata that was read from the frame before may be wrong afterwards.
 //
-// Thread-safety: the batch's owner. Cost: some stores. Nothing is copied.
+// Thread-safety: the thread that owns the batch. Cost: some stores; nothing is copied.
 #pragma once
 
 #include <rte_mbuf.h>
@@ -12,7 +12,7 @@
 
 namespace sluice::engine {
 
-// Bytes from the frame's first one to the end of its buffer, and in front of the frame.
+// Bytes from the frame's first byte to the end of its buffer; and free bytes in front of the frame.
 inline std::uint32_t capacity_from(const Batch& batch, std::uint32_t i) {
   return std::uint32_t{batch.mbuf[i]->buf_len} - batch.mbuf[i]->data_off;
 }
@@ -20,15 +20,15 @@ inline std::uint32_t capacity_in_front(const Batch& batch, std::uint32_t i) {
   return batch.mbuf[i]->data_off;
 }
 
-// The frame ends behind `bytes`, which are at most capacity_from().
+// Sets the frame's length to `bytes`, at most capacity_from(). Bytes that are added have any value.
 inline void set_length(Batch& batch, std::uint32_t i, std::uint32_t bytes) {
   rte_mbuf& buffer = *batch.mbuf[i];
   batch.length[i] = buffer.data_len = static_cast<std::uint16_t>(bytes);
   buffer.pkt_len = bytes;
 }
 
-// So many bytes more in front of the frame, whose first one is returned. Null: there is no capacity for them, and
-// nothing has changed.
+// Adds `bytes` in front of the frame and returns the frame's new first byte. Null: there is no capacity, and nothing
+// has changed.
 inline std::uint8_t* prepend(Batch& batch, std::uint32_t i, std::uint32_t bytes) {
   rte_mbuf& buffer = *batch.mbuf[i];
   if (bytes > buffer.data_off || bytes + batch.length[i] > 0xffff) return nullptr;
@@ -38,7 +38,7 @@ inline std::uint8_t* prepend(Batch& batch, std::uint32_t i, std::uint32_t bytes)
   return batch.data(i);
 }
 
-// So many bytes less there, of a frame that is longer than that. Returns its first byte then.
+// Removes `bytes` from the front of a frame that is longer, and returns the frame's new first byte.
 inline std::uint8_t* shrink_front(Batch& batch, std::uint32_t i, std::uint32_t bytes) {
   rte_mbuf& buffer = *batch.mbuf[i];
   buffer.data_off = static_cast<std::uint16_t>(buffer.data_off + bytes);

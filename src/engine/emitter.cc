@@ -24,12 +24,12 @@ Emitter::Emitter(std::vector<port::Port*> ports, std::uint16_t tx_queue, LaneCou
       lane_(lane),
       answers_(rte_get_tsc_hz() / answers_per_second, answer_burst),
       tx_queue_(tx_queue) {
-  made_.reserve(std::size_t{8} * tx_burst_size);
+  made_.reserve(most_made);
 }
 
-// Elements of a pass have made theirs one after the other, each in the order of rows.
+// Elements of a pass have made theirs one after the other, each in the order of rows. A stable sort would allocate.
 [[gnu::noinline]] void Emitter::order_made() {
-  std::ranges::stable_sort(made_, {}, &Made::behind);
+  std::ranges::sort(made_, {}, [](const Made& made) { return std::pair(made.behind, made.order); });
 }
 
 [[gnu::noinline]] void Emitter::transmit_made(std::uint32_t i) {
@@ -138,7 +138,7 @@ bool Emitter::clone(const Batch& batch, std::uint32_t i, std::uint16_t port, std
   rte_mbuf* const copy = copy_of(batch.mbuf[i], cut(batch.length[i], most));
   if (copy == nullptr) return false;
   counters_.cloned_frames.add(1);
-  made_.push_back({i, port, copy});
+  add_made(i, copy, port);
   return true;
 }
 

@@ -1,11 +1,10 @@
-// Where frames go that have passed all elements: transmit bursts per port, drops by reason, punts to the host. One per
-// lane thread.
+// Carries out what elements have decided: transmit bursts per port, drops by reason, punts to the host. One per lane
+// thread.
 //
-// What elements have decided of a batch's rows happens in settle(), in the order of rows. Frames of one batch leave in
-// that order, per port; frames that an element makes leave right behind the row that they were made for. A transmit
-// burst that the port does not take is offered again a bounded number of times; what remains is dropped as "tx_full",
-// never silently. A port that a hook offers once (traits.h, TxHook) is not waited for, and its burst leaves behind
-// those of all others.
+// settle() takes the rows of a batch in order. So the frames of a batch leave each port in order. A frame that an
+// element makes leaves right behind the row that it was made for. A burst that the port does not take is offered again
+// a bounded number of times; what remains is dropped as "tx_full". A port that is offered each burst once
+// (TxHook::offers_once()) comes last: no other port waits for it.
 #pragma once
 
 #include <rte_cycles.h>
@@ -38,7 +37,8 @@ class Emitter {
   Emitter(std::vector<port::Port*> ports, std::uint16_t tx_queue, LaneCounters& counters, const HostPort* host_ports,
           FrameTap* tap = nullptr, std::uint32_t lane = 0);
 
-  // What became of these rows. A row that still goes on is dropped as `undecided`.
+  // The lane's side: carries out what elements have decided of these rows. A row that still goes on is dropped as
+  // `undecided`.
   void settle(const Batch& batch, Span span) {
     const bool has_made = !made_.empty();
     if (has_made) [[unlikely]]
@@ -59,7 +59,7 @@ class Emitter {
         transmit_made(i);
     }
   }
-  // Likewise, of those that do not go on; `live(i)` is notified of each that does.
+  // The same for a pass that is not the last: a row that still goes on is not dropped; live(i) is called for it.
   template <typename Live>
   void settle_decided(const Batch& batch, Span span, const Live& live) {
     const bool has_made = !made_.empty();
@@ -79,7 +79,7 @@ class Emitter {
         transmit_made(i);
     }
   }
-  // `length`: bytes of the frame. Taken from the caller, who has it in cache, rather than from the mbuf.
+  // `length`: bytes of the frame, which the caller has in cache; the mbuf's may not be.
   void transmit(rte_mbuf* frame, std::uint32_t length, std::uint16_t port) {
     Queue& queue = queues_[port];
     queue.bytes += length;
@@ -97,48 +97,54 @@ class Emitter {
       free_dropped();
     }
   }
-  // Since when the oldest frame waits that is applied or about to leave; 0: none has a deadline.
+  // When the oldest frame that is applied or about to leave was received, by the time-stamp counter; 0: no frame has a
+  // deadline.
   std::uint64_t oldest_tsc() const { return oldest_tsc_; }
-  // Whether the lane may answer another frame by itself now; once for each answer. What a lane sends of its own is held
-  // to `answers_per_second`, with `answer_burst` at once after a pause.
+  // Whether the lane may send another answer of its own, such as an ICMP error; call it once for each answer. A lane
+  // sends at most `answers_per_second`, and `answer_burst` at once after a pause.
   static constexpr std::uint64_t answers_per_second = 1000, answer_burst = 100;
   bool may_answer() { return answers_.take(rte_rdtsc()); }
-  // A frame of the element's own, one more than was received. `made`: whole, in one piece, with its length. For a row
-  // of the batch that is applied: it leaves right behind that row, or where the row was if that stays.
+  // Sends a frame that the element has made for row `i` of the span that is applied. The frame leaves right behind that
+  // row, or in its place if the row does not leave. `made`: complete, in one segment, with its length set; the call
+  // takes it over, and cannot fail. A row may have several frames, which leave in the order of the calls.
+  // Bound: for one span, all elements of the pass together have room for most_made frames, copies (clone()) included:
+  // eight for each row of a full burst. No frame beyond that is lost, but the call allocates memory, which the packet
+  // path must not do.
+  static constexpr std::size_t most_made = std::size_t{8} * tx_burst_size;
   void emit(std::uint32_t i, rte_mbuf* made, std::uint16_t port) {
     counters_.emitted_frames.add(1);
-    made_.push_back({i, port, made});
+    add_made(i, made, port);
   }
-  // For none, as from Timer::idle(): it leaves now.
+  // The same for no row, as from Timer::idle(). The frame leaves now, and there is no bound.
   void emit(rte_mbuf* made, std::uint16_t port) {
     counters_.emitted_frames.add(1);
     transmit(made, rte_pktmbuf_pkt_len(made), port);
   }
-  // An answer to row i, which goes on, besides what becomes of the row; back out of the port that it came in by.
-  // `reason`: what it answers.
+  // Sends an answer to row `i` out of the port that the row came in by. The row itself goes on. `reason`: what is
+  // answered.
   void answer_besides(const Batch& batch, std::uint32_t i, rte_mbuf* made, packet::Reason reason) {
     counters_.answers[reason].add(1);
     emit(i, made, batch.row[i].port);
   }
-  // Row `i`, which goes on, has been made an answer that takes the frame's way.
+  // Counts an answer: the element has changed the frame of row `i` into it, and the row goes on.
   void note_answer(const Batch& batch, std::uint32_t i, packet::Reason reason) {
     counters_.answers[reason].add(1);
     if (tapped_) [[unlikely]]
       tap_->answered(batch.mbuf[i], reason);
   }
-  // A copy of row `i` as it is now leaves by that port behind the row, cut to `most` bytes (0: whole). False: there was
-  // no buffer for it, which the caller counts.
+  // Sends a copy of row `i` as it is now by `port`, right behind the row, cut to `most` bytes (0: whole). False: there
+  // is no buffer for it; the caller counts that.
   bool clone(const Batch& batch, std::uint32_t i, std::uint16_t port, std::uint32_t most = 0);
-  // The same of a frame in one piece that is no row (TxHook::leave()): the copy leaves now.
+  // The same for a frame in one segment that is no row (TxHook::leave()). The copy leaves now.
   bool clone(const rte_mbuf* frame, std::uint16_t port, std::uint32_t most = 0);
 
   // The lane's side.
-  // `at_length`: what is done between two transmissions may take long by itself.
+  // `at_length`: work between two transmissions may take long by itself (Shape::applies_at_length).
   void set_stalls(StallWatch* stalls, bool at_length) {
     stalls_ = stalls;
     at_length_ = at_length;
   }
-  // `oldest_tsc`: since when the oldest frame waits that has not left yet; 0: none has a deadline.
+  // `oldest_tsc`: when the oldest frame that has not left yet was received; 0: no frame has a deadline.
   void set_rx_port(std::uint16_t port, std::uint64_t oldest_tsc = 0) {
     rx_port_ = port;
     oldest_tsc_ = oldest_tsc;
@@ -157,9 +163,13 @@ class Emitter {
   };
   struct Made {
     std::uint32_t behind;  // row
+    std::uint32_t order;   // of the calls
     std::uint16_t port;
     rte_mbuf* frame;
   };
+  void add_made(std::uint32_t i, rte_mbuf* made, std::uint16_t port) {
+    made_.push_back({i, static_cast<std::uint32_t>(made_.size()), port, made});
+  }
   void transmit_together(const Batch& batch);
   static void write_rows(const Batch& batch);
   void settle_rest(const Batch& batch, std::uint32_t i, Row row);
@@ -186,7 +196,7 @@ class Emitter {
   std::uint16_t tx_queue_;
   std::uint16_t rx_port_ = 0;
   std::uint64_t oldest_tsc_ = 0;
-  // For the rows that are settled next, and how many of them are on their way. Holds a burst's without growing.
+  // For the rows that are settled next, and how many of them are on their way.
   std::vector<Made> made_;
   std::size_t made_sent_ = 0;
   unsigned dropped_count_ = 0;

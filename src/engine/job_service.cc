@@ -30,8 +30,7 @@ std::chrono::microseconds JobClock::time(std::uint64_t ticks) const {
   return std::chrono::microseconds(ticks * 1'000'000 / hz);
 }
 
-// -- A GPU
-// --------------------------------------------------------------------------------------------------------------
+// --- A GPU ---
 
 JobDevice::JobDevice(const Parts& parts)
     : parts_(parts),
@@ -137,8 +136,7 @@ void JobDevice::leave(std::uint64_t until) {
   for (const Kind& kind : kinds_) kind.queue->gpu_leaves();
 }
 
-// -- The cores
-// ----------------------------------------------------------------------------------------------------------
+// --- The cores ---
 
 void JobCores::start() {
   stopping_.store(false);
@@ -207,8 +205,7 @@ void JobCores::run() {
   }
 }
 
-// -- All of them
-// --------------------------------------------------------------------------------------------------------
+// --- All of them ---
 
 Expected<std::unique_ptr<JobService>> JobService::create(Pipeline& pipeline, Parts parts) {
   std::unique_ptr<JobService> service(new JobService(std::move(parts)));

@@ -1,7 +1,7 @@
-// The trait of an element that has tables which it reads from files, and keeps in DPDK's memory:
-//   a check   reads the files without DPDK, and says whether the tables fit into [memory] size;
-//   a start   makes the element a second time, with DPDK, and hands over what the check has read;
-//   a reload  reads the files anew, for Element::reload().
+// The trait of an element that reads tables from files and keeps them in DPDK's memory. Who calls what:
+//   check   read() without DPDK, then memory(): whether the tables fit into [memory] size
+//   start   the check first; then the element is made again, and take_read() hands over what the check has read
+//   reload  read() of the changed files, for Element::reload()
 //
 // Thread-safety: the thread that starts, checks or reloads, one at a time; leave_to_eal() on the control thread.
 #pragma once
@@ -17,8 +17,8 @@
 
 namespace sluice::engine {
 
-// Called now and then with what is being loaded ("routes"), and how many of how many (0: not known) are done. False:
-// stop.
+// Called now and then while something is loaded: `what` ("routes"), how many are done, and of how many (0: not known).
+// False stops the loading.
 using TableProgress = std::function<bool(std::string_view what, std::size_t done, std::size_t total)>;
 
 class Tables {
@@ -27,26 +27,27 @@ class Tables {
   virtual ~Tables() = default;
 
   struct Memory {
-    std::uint64_t bytes = 0;             // that prepare() takes
-    std::vector<std::string_view> keys;  // of the element's section, which lower it; none: nothing is taken
+    std::uint64_t bytes = 0;             // that prepare() will allocate
+    std::vector<std::string_view> keys;  // settings of the element that lower it; empty: nothing is allocated
   };
   virtual Memory memory() const = 0;
 
-  // From now on called with how far read(), prepare() and reload() are, by the thread that loads.
+  // From now on the thread that loads calls `progress` during read(), prepare() and reload().
   virtual void watch_loading(TableProgress progress) = 0;
 
-  // Reads and checks the whole of the files, and keeps it for prepare(), take_read() or another element's
-  // reload(), which otherwise read for themselves. Needs no DPDK. An Error has a line for each mistake.
+  // Reads and checks all files, and keeps what it has read for prepare(), take_read() or another element's reload().
+  // Without it those read the files themselves. Needs no DPDK. An Error has a line for each mistake.
   virtual Expected<void> read() = 0;
 
-  // What `checked`, the tables of an element of the same type and settings, have read; before prepare().
+  // Moves here what `checked` has read: the tables of an element of the same type and settings. Called before
+  // prepare().
   virtual void take_read(Tables& checked) = 0;
 
-  // For a program that ends: the tables are not taken apart entry by entry, which takes seconds. The element does
-  // nothing more with them.
+  // Called when the program ends: the element lets the tables be, and DPDK frees their memory as a whole. To remove
+  // them entry by entry takes seconds.
   virtual void leave_to_eal() = 0;
 
-  // What of the files is not in force though there is no mistake, a line each; after read().
+  // What the files have that is not in force, though it is no mistake: a line each. Called after read().
   virtual std::vector<std::string> notes() const { return {}; }
 };
 

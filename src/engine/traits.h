@@ -1,12 +1,12 @@
-// The traits of an element: what it can do besides its part of the packet path. Who needs one asks for it by type,
-// element.trait<Metrics>(), and gets null where there is none.
+// The traits of an element: what it can do besides its calls on the packet path. A caller asks for a trait by type,
+// element.trait<Metrics>(), and gets null if the element does not have it.
 //
-// An element offers those that it implements:
+// An element offers the traits that it implements:
 //     void* find_trait(std::string_view name) override { return engine::offer<Metrics, Timer>(name, this); }
-// Names, not types, are compared, so that a shared object and the program mean the same.
+// Traits are compared by name, not by type, so that a plug-in and the program agree on them.
 //
-// More traits: tables.h (files), counted_rules.h, named_sets.h; function/routing.h, function/media_streams.h; and those
-// of elements from outside the tree.
+// More traits: tables.h (files), counted_rules.h, named_sets.h, view.h, service.h, jobs.h; function/routing.h,
+// function/media_streams.h; and those of elements from outside the tree.
 #pragma once
 
 #include <chrono>
@@ -44,7 +44,7 @@ class Element;
 class Emitter;
 class Pipeline;
 
-// An element around another one: what it does not change goes to that one.
+// An element that wraps another one, and passes on to it what it does not change.
 class Wrapper {
  public:
   static constexpr std::string_view trait_name = "wrapper";
@@ -54,12 +54,13 @@ class Wrapper {
   ~Wrapper() = default;
 };
 
-// Which frames are for this station at all: the link layer's part of an element that ends links (a router).
+// The link layer of an element that ends links (a router): which frames are for this station.
 class Ingress {
  public:
   static constexpr std::string_view trait_name = "ingress";
-  // Rows that have come in by a port, before any element classifies them: drops what is not for this station or
-  // malformed, and gives to the host what is the host's. What goes on then is the elements'. As Element::classify().
+  // Called with received rows before any element classifies them. Drops frames that are malformed or not for this
+  // station, and punts those for the host. Elements classify the rows that still go on. Same thread and rules as
+  // Element::classify().
   // Called again behind an element that changes headers (Shape::changes_headers), in its later pass.
   virtual void admit(Batch& batch, Span span) = 0;
 
@@ -70,18 +71,18 @@ class Ingress {
   ~Ingress() = default;
 };
 
-// A number that an element reports about itself, besides what the engine counts. The views are to literals.
+// A number that an element reports about itself, besides the engine's counters. The views are of string literals.
 struct Metric {
   std::string_view name;  // snake_case, with the element's own in front: "inspect_alerts"
   std::string_view text;  // a phrase for people
   std::uint64_t value = 0;
-  bool counts = true;  // since start; else what is there now
+  bool counts = true;  // true: a counter since start; false: a gauge
 };
 
 class Metrics {
  public:
   static constexpr std::string_view trait_name = "metrics";
-  // Any thread, while lanes run.
+  // Called by any thread, while lanes run.
   virtual std::vector<Metric> metrics() const = 0;
 
  protected:
@@ -92,8 +93,9 @@ class Metrics {
 class ChainRule {
  public:
   static constexpr std::string_view trait_name = "chain_rule";
-  // Reports to its section what the chain is wrong for, while a file is read; false: the chain cannot be. `was_right`:
-  // there was no other mistake in the file. `chain_with`: the chain with that function in it, as a file writes it.
+  // Called while a configuration is read. Reports to `section` why the element does not work in this chain; false: the
+  // chain is refused. `was_right`: the file has had no other mistake so far. `chain_with(NAME)`: the chain with that
+  // function added, as a file writes it, for the message.
   virtual bool check_chain(const Pipeline& pipeline, Settings& section, bool was_right,
                            const std::function<std::string(std::string_view)>& chain_with) const = 0;
 
@@ -101,76 +103,77 @@ class ChainRule {
   ~ChainRule() = default;
 };
 
-// Between two calls of Timer::idle() for a lane.
+// The time between two calls of Timer::idle() for an idle lane.
 inline constexpr std::chrono::milliseconds least_idle(1), longest_idle(8);
 
 class Timer {
  public:
   static constexpr std::string_view trait_name = "timer";
-  // What is due as time goes by, on the thread that applies the lane's batches, while the lane has none under way: a
-  // few tens of us at most, for the next frame may have come. `tsc`: now. At most once in least_idle, and at least once
-  // in longest_idle, more or less. Threads sleep no longer than that then. `out`: for frames of the element's own.
+  // Work as time goes by, such as timeouts, on the thread that applies the lane's batches. Called only while the lane
+  // has no batch under way, and nothing to forward: under load never. What must not wait belongs in apply(), too.
+  // While the lane is idle it is called at most once in least_idle and about once in longest_idle: the thread sleeps
+  // no longer. Take a few tens of us at most, because the next frame may be waiting. `tsc`: now, by the time-stamp
+  // counter. `out`: for frames that the element makes.
   virtual void idle(std::uint32_t lane, std::uint64_t tsc, Emitter& out) = 0;
 
  protected:
   ~Timer() = default;
 };
 
-// Work of a device between batches, such as sending table changes.
+// Device work between batches, such as sending table changes.
 class DeviceCycle {
  public:
   static constexpr std::string_view trait_name = "device_cycle";
-  // Once for each cycle on the device's worker thread, before its batches are launched: bounded work. `device`: as
-  // DevicePlan::device.
+  // Called once in each cycle by the device's worker thread, before it launches batches. The work must be bounded.
+  // `device`: as DevicePlan::device.
   virtual Expected<void> begin_cycle(std::uint32_t device, device::GpuStream& stream) = 0;
-  // Whether the device can answer as compute() does; once it can, for ever. Lanes compute on their own cores until
-  // then. The worker's thread, or before it runs.
+  // Whether the device gives the results that compute() gives. Until then lanes compute on their own cores. Once true
+  // it stays true. Called by the worker's thread, or before that runs.
   virtual bool device_ready(std::uint32_t /*device*/) { return true; }
-  // The device has failed and gets no more work: what waits for it need not wait. The worker's thread.
+  // The device has failed and gets no more work. Whatever waits for it can stop waiting. Called by the worker's thread.
   virtual void device_gone(std::uint32_t /*device*/) {}
 
  protected:
   ~DeviceCycle() = default;
 };
 
-// Whether several batches cost less launched together than each by itself.
+// Whether several batches cost less when they are launched together.
 enum class Together : std::uint8_t {
-  no,
-  of_any_lane,  // about as much as one of them
-  of_one_lane,  // less where they are of one lane, in order: their frames stand behind one another
+  no,           // they cost the same
+  of_any_lane,  // together they cost about as much as one
+  of_one_lane,  // they cost less if they are of one lane, in order: their frames lie one behind another in memory
 };
-// Batches in one launch_together(), and of one lane.
+// Batches in one launch_together(): in all, and of one lane.
 inline constexpr std::size_t most_together = 8, most_of_one_lane = 4;
 
 class Grouping {
  public:
   static constexpr std::string_view trait_name = "grouping";
-  // launch() of several batches, in order, of which none is reported done before all are: `most_of_one_lane` of one
-  // lane at most.
+  // launch() of several batches, in order, at most `most_of_one_lane` of one lane. All are reported done together.
   virtual Expected<void> launch_together(std::span<Batch* const> batches, device::GpuStream& stream) = 0;
 
  protected:
   ~Grouping() = default;
 };
 
-// For an element whose device work changes frames so that doing it twice is wrong.
+// For an element whose device work changes frames, so that the work must not be done twice.
 class Recovery {
  public:
   static constexpr std::string_view trait_name = "recovery";
-  // A device has failed that may have done part of the batch's work. compute() and apply() follow: rows that cannot be
-  // computed again are dropped here, as device_lost.
+  // The device has failed, and may have done part of the batch's work. Drop the rows that cannot be computed again, as
+  // device_lost. compute() and apply() follow for the batch.
   virtual void lost(Batch& batch) = 0;
 
  protected:
   ~Recovery() = default;
 };
 
-// What the kernel sends out of a port's twin.
+// A look at each frame that the kernel sends out of a port's twin.
 class HostGate {
  public:
   static constexpr std::string_view trait_name = "host_gate";
-  // no_reason, or why the frame does not leave the host. On the thread that applies this lane's batches; it is in no
-  // batch.
+  // no_reason: the frame is sent; else why it is dropped. The frame is in no batch. Called by the thread that applies
+  // this lane's batches.
   virtual packet::Reason judge_from_host(std::uint32_t lane, const std::uint8_t* frame, std::uint32_t length) const = 0;
 
  protected:
@@ -182,69 +185,72 @@ inline constexpr std::uint16_t no_port = 0xffff;
 class Egress {
  public:
   static constexpr std::string_view trait_name = "egress";
-  // The port that the element's apply() would send row i out of, or that the kernel would where it only has the
-  // neighbour to resolve, or where it forwards the frame; no_port: none, or not known. When the batch's results are
-  // there, for a row that is live. On the thread that calls apply(). In a pass before the element's own, too: then it
-  // is said of the frame as it is now.
+  // The port that row i would leave by, as apply() or the kernel would send it: the kernel does when it has to resolve
+  // the neighbour, or forwards the frame itself. no_port: the row leaves by none, or the port is not known. Called for
+  // a live row once the batch's results are there, by the thread that calls apply().
+  // In a pass before the element's own, too: the answer is of the frame as it is then.
   virtual std::uint16_t egress(const Batch& batch, std::uint32_t i) const = 0;
 
  protected:
   ~Egress() = default;
 };
 
-// What frames pass between the last element and a port's transmit queue: a tunnel that wraps them, a copy for a
-// monitor. Of several the last one of the chain comes first: frames leave by elements in the opposite order to that in
-// which they come in, so that what is behind a tunnel sees inner frames both ways.
+// A hook between the last element and a port's transmit queue: a tunnel that wraps frames, or a copy for a monitor.
+// Of several the last one of the chain comes first: frames leave by elements in the opposite order to that in which
+// they come in, so that what is behind a tunnel sees inner frames both ways.
 class TxHook {
  public:
   static constexpr std::string_view trait_name = "tx_hook";
-  // Whether frames that leave by this port pass it. Constant once the element is prepared.
+  // Whether frames that leave by this port pass the hook. Constant once the element is prepared.
   virtual bool hooks(std::uint16_t port) const = 0;
-  // Whether a port that it hooks loses frames rather than wait for its transmit queue: it is offered each burst once.
-  // For each burst, on the lane's forwarding thread.
+  // True: each burst is offered to this port once, and frames that the port does not take are dropped. False: they are
+  // offered again (emitter.h). Called for each burst, by the lane's forwarding thread.
   virtual bool offers_once(std::uint16_t /*port*/) const { return false; }
-  // So many frames of such a burst were not taken: why they are dropped. Right behind offers_once().
+  // Called after a burst was offered once; `count` frames were left. Answers why they are dropped.
   virtual packet::Reason not_taken(std::uint32_t /*lane*/, std::uint16_t /*port*/, unsigned /*count*/) {
     return packet::no_reason;  // tx_full
   }
-  // A burst that is about to leave by the port: what elements send, and what the host sends. The first ones are to
-  // leave; those that the element takes over, and transmits by another port or drops (`out`), it takes out of the
-  // array. Returns how many are left. A frame may be changed, grown and shrunk. On the lane's forwarding thread.
+  // Called with a burst that is about to leave by the port: frames that elements or the host send. The hook may change,
+  // grow and shrink each frame. A frame that it takes over it removes from the array, and sends by another port or
+  // drops by `out`. It moves the other frames to the front, in order, and returns how many they are. Called by the
+  // lane's forwarding thread.
   virtual unsigned leave(std::uint32_t lane, std::uint16_t port, rte_mbuf** frames, unsigned count, Emitter& out) = 0;
 
  protected:
   ~TxHook() = default;
 };
 
+// For an element part of whose apply() takes a bounded time for a batch of any size, such as work with a budget. The
+// engine leaves it out when it learns what a frame costs.
 class BoundedWork {
  public:
   static constexpr std::string_view trait_name = "bounded_work";
-  // Of the batch that apply() has just been through: ticks of work that has a bound for a batch, of whatever size.
+  // Ticks of such work that apply() has just done for this batch.
   virtual std::uint64_t bounded_ticks(const Batch& batch) const = 0;
 
  protected:
   ~BoundedWork() = default;
 };
 
-// Output of the element's own: log files.
+// Output that the element writes itself, such as log files.
 class Output {
  public:
   static constexpr std::string_view trait_name = "output";
-  // Once, on the control thread, when lanes have ended and all batches are applied or given up: what is held back is
-  // written now.
+  // Called once by the control thread, after lanes have ended and all batches are applied or given up. Write now what
+  // was held back.
   virtual void stopped() = 0;
-  // Behind stopped(): what of its output is lost, a sentence's beginning; empty: nothing.
+  // Called after stopped(): which output is lost, as the beginning of a sentence; empty: none.
   virtual std::string lost_output() const { return {}; }
 
  protected:
   ~Output() = default;
 };
 
-// The mode zero-load: everything but the device's work.
+// For the mode zero-load: everything but the device's work.
 class NullDevice {
  public:
   static constexpr std::string_view trait_name = "null_device";
-  // In place of launch() and compute(): results with which apply() lets every frame go on.
+  // Called instead of launch() and compute(). Writes results with which apply() lets every frame go on.
   virtual void null_result(Batch& batch) = 0;
 
  protected:
@@ -254,8 +260,8 @@ class NullDevice {
 class MemoryNeed {
  public:
   static constexpr std::string_view trait_name = "memory_need";
-  // The Error of prepare() where this machine has not the memory that it would take for these lanes, at this moment.
-  // Takes none, and is called for a file that is only checked, too: needs no DPDK. Of the plan, `threads` counts.
+  // The Error that prepare() would give if this machine has too little memory for these lanes now. Allocates nothing
+  // and needs no DPDK: `sluice check` calls it, too. Of the plan only `threads` is valid.
   virtual Expected<void> check_memory(const Plan& plan) const = 0;
 
  protected:

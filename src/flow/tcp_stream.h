@@ -14,10 +14,9 @@
 // timestamps (PAWS, RFC 7323) are not looked at.
 //
 // For who forwards, what the receiver gets can be kept to what the sink has seen:
-//   - `drop_conflicts`: bytes are kept until the receiver has acknowledged them, and a segment that has others for one
-//   of
-//     these places, or data behind the direction's FIN, is refused (Taken::conflict). What is acknowledged no receiver
-//     takes again: other bytes there, a keep-alive's for instance, are harmless.
+//   - `drop_conflicts`: bytes are kept until the receiver has acknowledged them, and a segment that has others for
+//     one of these places, or data behind the direction's FIN, is refused (Taken::conflict). What is acknowledged no
+//     receiver takes again: other bytes there, a keep-alive's for instance, are harmless.
 //   - `drop_without_capacity`: a segment that would have to wait and for which there is no capacity (`held_bytes`,
 //     `held_segments`, half of the pool), that lies more than `ahead` beyond what is next, but not behind `depth`, or
 //     whose bytes could not be kept beside others that are not acknowledged yet, is refused (Taken::no_capacity): TCP

@@ -2,8 +2,8 @@
 //
 // 1. It counts the groups (tbl8) that prefixes longer than /24 need, and the count goes wrong: IPv4 forgets to count up
 //    for a prefix whose next hop equals its parent's but counts down when it leaves; IPv6 never counts down. After
-//    enough changes every add fails. So the count is kept here, exactly, from the RIB, and DPDK's is kept out of the
-//    way:
+//    enough changes every add fails. So the count is kept here, exactly, from the RIB, and DPDK's is kept out of
+//    the way:
 //    - IPv4: a stored value always differs from its parent's, by the bit `alias` beside the id if need be, which
 //      lookups mask off. Then DPDK counts up and down in step.
 //    - IPv6: ::/0 is always in the RIB (with no_route until the user sets it), so every prefix has a parent; a new
@@ -12,9 +12,8 @@
 //    prefixes inside it lie side by side up to that address (the loop over gaps wraps to zero). So such prefixes are
 //    never handed over: 1…1/k is the disjoint prefixes 1…10/k+1, 1…110/k+2, … and the last address itself.
 //    refresh_edge() keeps each of these at what the user's routes make of it.
-// 3. A change that runs out of groups half way leaves half a change. It cannot: capacity is checked before, and the
-// tables
-//    get `slack` groups more than the limit for what an update needs in passing.
+// 3. A change that runs out of groups half way leaves half a change. It cannot: capacity is checked before, and
+//    the tables get `slack` groups more than the limit for what an update needs in passing.
 #include "lookup/fib.h"
 
 #include <rte_errno.h>

@@ -2,12 +2,12 @@
 //
 //   name          sizes, in bytes of the Ethernet frame without FCS
 //   "N"           always N ("64", "1408", "1500": any number from 64 to 9216)
-//   "heavy-tail"  40 % of 40-79, 23 % of 100-999, 37 % of 1,000-1,459, uniform within each: mean 606, the mean of the
-//   CAIDA
-//                 trace of the Blink paper (JPDC 2019); its shares are 42, 23 and 35 %, moved by 2 % to meet that mean
+//   "heavy-tail"  40 % of 40-79, 23 % of 100-999, 37 % of 1,000-1,459, uniform within each: mean 606, the mean of
+//                 the CAIDA trace of the Blink paper (JPDC 2019); its shares are 42, 23 and 35 %, moved by 2 % to meet
+//                 that mean
 //   "imix"        61.22 % of 60, 23.47 % of 536, 15.31 % of 1,360
-//   "rtp"         242, 430, ... 1370 (steps of 188: one to seven MPEG-TS cells behind Ethernet, IPv4, UDP and RTP),
-//   evenly
+//   "rtp"         242, 430, ... 1370 (steps of 188: one to seven MPEG-TS cells behind Ethernet, IPv4, UDP and
+//                 RTP), evenly
 //
 // The smallest frame is 64 bytes: smaller sizes of a mix are raised to it, and "64" means 64 bytes without FCS.
 //

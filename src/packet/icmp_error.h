@@ -20,10 +20,10 @@
 namespace sluice::packet {
 
 // Whether an error may answer this frame, which may be of any bytes. It is a whole IPv4 or IPv6 packet
-// (packet/metadata.h), in VLANs or not, in a frame from
-// one interface to one interface, from and to a unicast address of hosts (not multicast, broadcast, unspecified or
-// loopback). It is the first fragment if it is one, and neither an ICMP error nor an ICMPv6 redirect, nor one that
-// cannot be distinguished from these (RFC 1812 section 4.3.2.7, RFC 4443 section 2.4 e).
+// (packet/metadata.h), in VLANs or not, in a frame from one interface to one interface, from and to a unicast address
+// of hosts (not multicast, broadcast, unspecified or loopback). It is the first fragment if it is one, and neither an
+// ICMP error nor an ICMPv6 redirect, nor one that cannot be distinguished from these (RFC 1812 section 4.3.2.7, RFC
+// 4443 section 2.4 e).
 bool may_answer_with_icmp_error(const std::uint8_t* frame, std::uint32_t length);
 
 // prohibited: destination unreachable, communication administratively prohibited (RFC 1812 section 5.2.7.1, RFC 4443

@@ -3,19 +3,23 @@
 //
 //   Metadata meta;
 //   read_metadata(frame, length, Depth::transport, meta);
-//   if (meta.is_whole_packet() && meta.protocol == protocol_tcp && meta.has_header) ...   // TCP at frame +
-//   meta.transport Metadata inner; if (read_inner(frame, length, meta, inner) != Tunnel::none) ... // of the packet in
-//   the tunnel
+//   if (meta.is_whole_packet() && meta.protocol == protocol_tcp && meta.has_header) {
+//     ...                                    // the TCP header begins at frame + meta.transport
+//   }
+//   Metadata inner;
+//   if (read_inner(frame, length, meta, inner) != Tunnel::none) {
+//     ...                                    // `inner` describes the packet in the tunnel
+//   }
 //
 // Never refuses a frame: it says how far the headers reach. Its limits, the same for all who ask:
 //   VLAN tags          802.1Q, 802.1ad and 0x9100: as many as there are
 //   IPv4 options       skipped
-//   extension headers  IPv6's hop-by-hop, routing, destination options and fragment headers: as many as there are, in
-//   any
-//                      order (RFC 8200 section 4.1). AH and ESP are the packet's protocol
+//   extension headers  IPv6's hop-by-hop, routing, destination options and fragment headers: as many as there are,
+//                      in any order (RFC 8200 section 4.1). AH and ESP are the packet's protocol
 //   fragments          the first has its transport header; behind an atomic fragment header (RFC 6946) all is as
-//   without jumbograms         no payload length in front of hop-by-hop options: all of the frame (ipv6_length.h) other
-//   links        802.3 lengths, LLC and SNAP hold no IP here
+//                      without it
+//   jumbograms         no payload length in front of hop-by-hop options: all of the frame (ipv6_length.h)
+//   other links        802.3 lengths, LLC and SNAP hold no IP here
 // Checksums and addresses are not looked at: packet/parse.h does, for who forwards.
 //
 // Thread-safety: any thread. Reads nothing at or behind frame + length. Cost: 3 ns of what most frames are, which

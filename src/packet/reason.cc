@@ -37,7 +37,9 @@ Reason register_reason(std::string_view name, std::string_view text, DroppedBy b
     mistake = "reason '" + std::string(name) + "' is registered twice";
   }
   if (mistake.empty() && t.count == max_reasons) {
-    mistake = "more than " + std::to_string(max_reasons) + " reasons: raise max_reasons in packet/reason.h";
+    mistake = "the program and its plug-ins have more than " + std::to_string(max_reasons) + " reasons for drops: " +
+              (trial != nullptr ? "load fewer plug-ins, or let the plug-in count several drops under one reason"
+                                : "raise max_reasons in packet/reason.h");
   }
   if (mistake.empty()) {
     t.entries[t.count] = {name, text, by};

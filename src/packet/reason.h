@@ -1,12 +1,11 @@
-// Named reasons why a frame left the fast path. Every frame that is received and not transmitted is counted under
-// exactly one of these names (architecture: "nothing is lost silently").
+// Named reasons for drops. Every frame that is received and not transmitted is counted under exactly one of these
+// names: no frame is lost silently.
 //
-// A room or function adds its own reasons without touching this file:
+// A room, a function or a plug-in adds its own reasons without touching this file:
 //     inline const Reason no_route = register_reason("no_route", "no route matches the destination address");
 //
-// Thread-safety: registration happens during static initialisation, before main(), and while a plug-in is loaded,
-// before lanes start; after that the table is constant and reading it needs no lock. Cost on the packet path: one array
-// index.
+// Thread-safety: reasons are registered during static initialisation and while a plug-in is loaded, always before lanes
+// start. After that the table is constant, and reading it needs no lock. Cost on the packet path: one array index.
 #pragma once
 
 #include <cstdint>
@@ -19,26 +18,29 @@ namespace sluice::packet {
 using Reason = std::uint8_t;
 
 inline constexpr Reason no_reason = 0;
-inline constexpr unsigned max_reasons = 96;
+// Of the program and all its plug-ins together, `none` included. Each costs 16 bytes of counters in each side of a
+// lane.
+inline constexpr unsigned max_reasons = 192;
 
-// Whether frames are lost by a fault, or dropped because somebody wants it so: a rule, or a route. The latter is no
-// ailment, however many they are (control/drop_watch.h).
+// fault: something is wrong; /healthz reports many such drops (control/drop_watch.h). purpose: a rule or a route asks
+// for the drop; /healthz never reports it.
 enum class DroppedBy : std::uint8_t { fault, purpose };
 
 // `name`: snake_case, unique, used in counters and metrics. `text`: one phrase for people. Both must be string
-// literals. Aborts with a message when a name is registered twice or the table is full (a programming error, seen at
-// every start). While a ReasonTrial is under way it takes them instead.
+// literals. A name that is registered twice, or a full table, aborts the program with a message: it is a programming
+// error that every start shows. While a ReasonTrial exists the trial records the message instead.
 Reason register_reason(std::string_view name, std::string_view text, DroppedBy by = DroppedBy::fault);
 
-// The registrations of a plug-in while it is loaded. They go when the trial ends, unless they are kept. A name that is
-// there with the same text is that reason: a header's that program and plug-in share. One trial at a time.
+// The registrations of a plug-in while it is loaded. They are removed when the trial ends, unless keep() was called. A
+// name that is there already with the same text and the same DroppedBy gives the reason that is there: program and
+// plug-in share the header that registers it. One trial at a time.
 class ReasonTrial {
  public:
   ReasonTrial();
   ~ReasonTrial();
   ReasonTrial(const ReasonTrial&) = delete;
   ReasonTrial& operator=(const ReasonTrial&) = delete;
-  // What was wrong with a registration, the first one; empty: nothing.
+  // The message of the first registration that failed; empty: none failed.
   const std::string& mistake() const { return mistake_; }
   void keep() { keeps_ = true; }
 

@@ -12,8 +12,7 @@
 
 #define SLUICE_SIMT_PLACE const char *file = __builtin_FILE(), int line = __builtin_LINE()
 
-// --- barriers and votes
-// -------------------------------------------------------------------------------------------------
+// --- barriers and votes ---
 inline void __syncthreads(SLUICE_SIMT_PLACE) {
   sluice::simt::join(sluice::simt::Collective::barrier, ~0u, 0, 0, {file, line});
 }
@@ -118,8 +117,7 @@ SLUICE_SIMT_REDUCE(__reduce_or_sync, bit_or)
 SLUICE_SIMT_REDUCE(__reduce_xor_sync, bit_xor)
 #undef SLUICE_SIMT_REDUCE
 
-// --- bits
-// ---------------------------------------------------------------------------------------------------------------
+// --- bits ---
 // The two halves of `a`, each times one of the two low bytes of `b`, and `c`.
 inline unsigned __dp2a_lo(unsigned a, unsigned b, unsigned c) {
   return c + (a & 0xFFFF) * (b & 0xFF) + (a >> 16) * (b >> 8 & 0xFF);
@@ -187,8 +185,7 @@ inline unsigned __vsadu4(unsigned a, unsigned b) {
   return sum;
 }
 
-// --- loads and stores with cache hints: here only checked for alignment
-// ---------------------------------------------------
+// --- loads and stores with cache hints: here only checked for alignment ---
 #define SLUICE_SIMT_LOAD(name)                  \
   template <typename T>                         \
   T name(const T* address) {                    \
@@ -212,8 +209,7 @@ SLUICE_SIMT_STORE(__stcs)
 SLUICE_SIMT_STORE(__stwt)
 #undef SLUICE_SIMT_STORE
 
-// --- atomics: really atomic, since launches may run on several OS threads
-// -------------------------------------------------
+// --- atomics: really atomic, since launches may run on several OS threads ---
 #define SLUICE_SIMT_ATOMIC(name, update)                                                                 \
   template <typename T>                                                                                  \
   T name(T* address, std::type_identity_t<T> value) {                                                    \

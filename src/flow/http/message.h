@@ -3,10 +3,9 @@
 //
 // Trailers are headers, once all of them have come. Names as in Suricata's keywords:
 //   line        http.request_line, http.response_line: without its line end
-//   headers     http.header: "Name: value\r\n" each, in order of their first appearance; white space around name and
-//   value
-//               removed, folded lines joined, fields of the same name merged with ", ". Without Cookie (request) and
-//               Set-Cookie (response)
+//   headers     http.header: "Name: value\r\n" each, in order of their first appearance; white space around name
+//               and value removed, folded lines joined, fields of the same name merged with ", ". Without Cookie
+//               (request) and Set-Cookie (response)
 //   headers_raw http.header.raw: the bytes as they came, cookies and the empty line at the end included
 //   cookie      http.cookie: value of Cookie, of Set-Cookie
 //   field_name  http.header_names: the fields, cookies too, in order of their first appearance

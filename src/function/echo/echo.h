@@ -14,7 +14,7 @@
 //   direct       a kernel reads and writes the frames in host memory
 //   direct-down  the copy engine brings them up, a kernel writes them back
 //   auto         copy for large runs of frames of about one size, direct otherwise (docs/device.md has the
-//   measurements)
+//                measurements)
 // (The fourth way, a kernel reads and the copy engine brings back, is not there: it would bring bytes back behind short
 // frames that never went up, and direct reads beside engine downloads reach 39 GB/s of 50 at best.) A batch whose
 // frames lie too scattered for the copy engine goes by the direct path in any case.

@@ -2,8 +2,8 @@
 // flow's bits and the packet's budget. Rules that hold drop, reject or pass the packet or its flow, and are reported.
 //
 //   if (!confirmation.collect(context, scope, found, payload.size())) return;
-//   const bool all = confirmation.confirm(context, subject, buffers);  // the rules that hold:
-//   InspectionSearch::matched
+//   const bool all = confirmation.confirm(context, subject, buffers);
+//   ...                                    // the rules that hold are in InspectionSearch::matched
 //
 // Thread-safety: none, of one lane.
 #pragma once

@@ -1,8 +1,7 @@
 // Where the UDP payload of a frame lies, whose it is, and what has to follow when its length changes.
 //
 //   plain  Ethernet II, IPv4 without options or IPv6 without extension headers, not fragmented, UDP whose lengths
-//   agree:
-//          what is protected. `key` and `udp_offset` are set
+//          agree: what is protected. `key` and `udp_offset` are set
 //   odd    UDP that is not plain: a fragment, or behind VLAN tags, IPv4 options or extension headers, as many as there
 //          are (packet/metadata.h). `key` is set; the ports of a later fragment are 0
 //   bad    UDP over plain IP whose lengths contradict each other or the frame. `key` is set

@@ -46,7 +46,7 @@ struct Srtp::Area {
     std::uint32_t finished;
     bool kept_done;
     bool sums;             // a job asks for some
-    bool stands_in;        // nothing was computed, and no sum is right
+    bool not_computed;     // null_result() has written the results: no sum is right
     device::RunList runs;  // of the device's jobs
   };
   // So many bytes for each frame of the smallest batch hold it.

@@ -35,7 +35,7 @@ void Srtp::classify(engine::Batch& batch, engine::Span span) {
     header.installs = installs_on_devices();
     header.jobs = header.finished = 0;
     header.kept = batch.capacity;
-    header.kept_done = header.sums = header.stands_in = false;
+    header.kept_done = header.sums = header.not_computed = false;
     header.runs.clear();
   }
   for (std::uint32_t i = span.first; i < span.end(); i += looks) {

@@ -57,7 +57,7 @@ void Srtp::null_result(engine::Batch& batch) {
     a.verdicts[a.place(i)] = crypto::Verdict::done;
     a.sums[a.place(i)] = {};
   }
-  a.header->kept_done = a.header->stands_in = true;
+  a.header->kept_done = a.header->not_computed = true;
 }
 
 // A cycle after it was collected a frame, and perhaps the state of its stream, is in no cache.
@@ -105,7 +105,7 @@ packet::Reason Srtp::finish(engine::Batch& batch, const Area& a, std::uint32_t i
   ++a.header->finished;
   const crypto::Verdict verdict = a.verdicts[place];
   auto* const frame = reinterpret_cast<std::uint8_t*>(batch.frame[i]);
-  if (work.checks && verdict == crypto::Verdict::done && !a.header->stands_in &&
+  if (work.checks && verdict == crypto::Verdict::done && !a.header->not_computed &&
       !udp_checksum_ok(frame, work.udp_offset, a.sums[place].before)) [[unlikely]] {
     channel.withdraw(work.pending);
     return srtp_bad_checksum;

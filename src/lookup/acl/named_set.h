@@ -4,8 +4,8 @@
 //     name    = "blocked"
 //     type    = "addresses"                 # or "ports"; default "addresses"
 //     entries = ["192.0.2.0/24", "198.51.100.1-198.51.100.9", "2001:db8::/32"]
-//     file    = "blocked.txt"               # more: one a line, or several with blanks or commas between; # or ; a
-//                                           # comment
+//     file    = "blocked.txt"               # more: one a line, or several with blanks or commas between;
+//                                           # a comment begins with # or ;
 //
 // An entry is an address, a prefix or a range of addresses (both families in one set), or a port or a range of ports.
 //

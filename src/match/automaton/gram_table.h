@@ -8,9 +8,8 @@
 //
 //   filter      2^filter_bits bits: is the hash of these four bytes the end of a key of at least four bytes
 //   short_ends  65,536 bits for each class: do these two bytes end a key of two or three bytes of that class
-//   bucket      2^bucket_bits + 1 numbers: where the keys of a hash begin in `entry`; the same for short keys, by a
-//   hash
-//               of two bytes
+//   bucket      2^bucket_bits + 1 numbers: where the keys of a hash begin in `entry`; the same for short keys,
+//               by a hash of two bytes
 //   entry       16 bytes a key
 //
 // Size: at most 1 bit in 64 of the filter is set, up to 2^20 bits (128 KiB, 16 K keys; above that it fills up: 2.2 %

@@ -8,9 +8,8 @@
 // Besides rules a line may be `include FILE` (below the including file's folder unless absolute; $VAR in it is
 // replaced), `ipvar`, `portvar` or `var NAME TEXT`, `config classification: ...`, `config reference: ...`, and lines
 // that keep alerts back (alert_lines.h). Lines by which Snort configures itself (preprocessor, config, output,
-// rate_filter, ...) are counted in `ignored`. A variable
-// that the options have fixed (Variables::fix) stays; a line that would change it is in `overridden`; one that nothing
-// names is in `unused`. A comment is never continued.
+// rate_filter, ...) are counted in `ignored`. A variable that the options have fixed (Variables::fix) stays; a line
+// that would change it is in `overridden`; one that nothing names is in `unused`. A comment is never continued.
 //
 // Two rules with the same gid and sid: an active one stays before one that is commented out, then the one with the
 // higher rev, of equal ones the first. The other is refused with the place of the one that stays.

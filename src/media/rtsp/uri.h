@@ -22,8 +22,7 @@ std::string control_uri(std::string_view base, std::string_view control);
 std::string resolved_uri(std::string_view base, std::string_view reference);
 
 // All that clients make of it: both of these, "base/*", the control before the base's query, and a control that is a
-// query alone
-// ("?ctype=video") behind the base's path.
+// query alone ("?ctype=video") behind the base's path.
 std::vector<std::string> control_uris(std::string_view base, std::string_view control);
 
 // The same resource: equal behind the authority (hosts have several names), but for one '/' at the end.

@@ -154,8 +154,7 @@ TEST(Channel, AFrameWithoutCapacityIsRefused) {
             Status::no_capacity);
 }
 
-// -- indexes
-// ---------------------------------------------------------------------------------------------------------------
+// --- indexes ---
 
 TEST(Channel, TheRolloverCounterFollowsTheSequence) {
   Pair pair;
@@ -300,8 +299,7 @@ TEST(Channel, AnIndexEnds) {
   EXPECT_EQ(test::prepare(pair.sender, test::rtp_packet(ssrc, 0, {})).prepared, Status::key_expired);
 }
 
-// -- in flight
-// -------------------------------------------------------------------------------------------------------------
+// --- in flight ---
 
 TEST(Channel, PacketsOfOneStreamMayBeInFlightAcrossAWrapAndFinishInAnyOrder) {
   Pair pair;
@@ -370,8 +368,7 @@ TEST(Channel, TooManyInFlightAreRefused) {
   EXPECT_EQ(test::prepare(pair.sender, test::rtp_packet(ssrc, 20000, {})).prepared, Status::ok);
 }
 
-// -- SSRCs
-// -----------------------------------------------------------------------------------------------------------------
+// --- SSRCs ---
 
 TEST(Channel, SsrcsHaveIndexesOfTheirOwnAndAreBounded) {
   Pair pair({.max_streams = 3});

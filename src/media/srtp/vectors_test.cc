@@ -54,8 +54,7 @@ TEST(Vectors, APeriodChangesEveryKey) {
             "AEAD_AES_128_GCM: a master key of 16 and a salt of 14 bytes: must be 16 and 12");
 }
 
-// -- RFC 7714: packets under session keys
-// ----------------------------------------------------------------------------------
+// --- RFC 7714: packets under session keys ---
 
 constexpr std::string_view key_128 = "000102030405060708090a0b0c0d0e0f";
 constexpr std::string_view key_256 = "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f";

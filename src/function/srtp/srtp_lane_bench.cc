@@ -1,8 +1,6 @@
-// What a lane's core takes for a frame of a stream in the element "srtp",
-// collected and forwarded, where a GPU does the cryptography: frames lie in
-// memory, as a device has left them, and nothing is computed. By streams of the
-// lane; with a GPU (or the shim) attached if there is one, as on a core alone
-// otherwise.
+// What a lane's core takes for a frame of a stream in the element "srtp", collected and forwarded, where a GPU does the
+// cryptography: frames lie in memory, as a device has left them, and nothing is computed. By streams of the lane. If
+// there is a GPU (or the shim) it is attached, else it is as on a core alone.
 #include <benchmark/benchmark.h>
 #include <emmintrin.h>
 #include <rte_mbuf.h>
