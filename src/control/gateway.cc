@@ -477,20 +477,22 @@ Snapshot Gateway::snapshot() {
     }
   }
   if (admission_) add_metrics(admission_->state(), snapshot.metrics);
+  const auto add_troubles = [&](std::vector<engine::Trouble> troubles) {
+    for (engine::Trouble& one : troubles) {
+      snapshot.function_troubles.push_back({std::move(one.what), std::move(one.remedy)});
+    }
+  };
   for (const engine::Service* const service : services()) {
     for (engine::ServiceMetric& metric : service->metrics()) {
       snapshot.metrics.push_back({std::move(metric.name), std::move(metric.text), metric.value, metric.counts});
     }
-    if (std::string ailment = service->ailment(); !ailment.empty())
-      snapshot.function_troubles.push_back({std::move(ailment), {}});
+    add_troubles(service->troubles());
   }
   snapshot.output_troubles = AppendedFile::troubles();
   for (const auto& element : engine_->pipeline().elements()) {
     const auto* const self_check = element->trait<engine::SelfCheck>();
     if (self_check == nullptr) continue;
-    for (engine::Trouble& one : self_check->troubles()) {
-      snapshot.function_troubles.push_back({std::move(one.what), std::move(one.remedy)});
-    }
+    add_troubles(self_check->troubles());
   }
   const Loading::State loading = loading_.state();
   snapshot.loading = {loading.what, loading.done, loading.total};

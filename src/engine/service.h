@@ -1,7 +1,7 @@
 // The trait of an element that runs something besides the packet path: threads and sockets of its own, work of every
 // second.
 //
-// Thread-safety: metrics() and ailment() any thread, at any time; all else the control thread.
+// Thread-safety: metrics() and troubles() any thread, at any time; all else the control thread.
 #pragma once
 
 #include <chrono>
@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "engine/self_check.h"
 #include "engine/stream_admission.h"
 
 namespace sluice::engine {
@@ -40,8 +41,8 @@ class Service {
   // About once a second in between.
   virtual void tick(std::chrono::steady_clock::time_point /*now*/) {}
   virtual std::vector<ServiceMetric> metrics() const { return {}; }
-  // What keeps it from its work; empty: nothing.
-  virtual std::string ailment() const { return {}; }
+  // As SelfCheck (self_check.h).
+  virtual std::vector<Trouble> troubles() const { return {}; }
   // Routing tables of the kernel's that it fills itself.
   virtual std::vector<std::uint32_t> kernel_tables() const { return {}; }
 };

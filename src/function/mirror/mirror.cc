@@ -94,7 +94,7 @@ void Mirror::classify(engine::Batch& batch, engine::Span span) {
   std::uint8_t* const came_in = came_in_by(batch);
   for (std::uint32_t i = span.first; i < span.end(); ++i) {
     const engine::Fate fate = batch.row[i].fate;
-    if (fate != engine::Fate::consumed && is_in(to_, batch.row[i].port)) [[unlikely]] {
+    if (!batch.is_consumed(i) && is_in(to_, batch.row[i].port)) [[unlikely]] {
       batch.drop(i, mirror_port);
       came_in[i] = passed_over;
       continue;
@@ -116,7 +116,7 @@ void Mirror::apply(engine::Batch& batch, engine::Span span, engine::Emitter& out
       if (came_in[next] == passed_over) continue;
       const SessionBits asked = sessions->of_rx(came_in[next]);
       const engine::Fate fate = batch.row[next].fate;
-      const bool is_gone = fate == engine::Fate::consumed || (fate == engine::Fate::dropped && !is_first_);
+      const bool is_gone = batch.is_consumed(next) || (fate == engine::Fate::dropped && !is_first_);
       if (asked == 0 || is_gone) continue;
       rows[count] = next;
       frames[count++] = {batch.data(next), batch.length[next], asked};

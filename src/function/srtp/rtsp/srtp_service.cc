@@ -60,9 +60,10 @@ class SrtpService final : public engine::Service {
     const std::lock_guard lock(mutex_);
     return proxy_ ? proxy_->metrics() : metrics_;
   }
-  std::string ailment() const override {
+  std::vector<engine::Trouble> troubles() const override {
     const std::lock_guard lock(mutex_);
-    return proxy_ ? proxy_->ailment() : "";
+    std::string what = proxy_ ? proxy_->ailment() : "";
+    return what.empty() ? std::vector<engine::Trouble>() : std::vector<engine::Trouble>{{std::move(what), ""}};
   }
   std::vector<std::uint32_t> kernel_tables() const override {
     if (streams_.rtsp() == nullptr) return {};
