@@ -107,8 +107,8 @@ bool Vxlan::take_piece(engine::Batch& batch, std::uint32_t i, const VxlanView& v
 }
 
 void Vxlan::admit(engine::Batch& batch, engine::Span span) {
-  const VxlanView& view = control_->view(place(batch));
-  In& in = in_[place(batch)];
+  const VxlanView& view = control_->view(lane_side(batch));
+  In& in = in_[lane_side(batch)];
   for (std::uint32_t i = span.first; i < span.end(); ++i) {
     if (!batch.goes_on(i)) continue;
     if (take(batch, i, view, in)) continue;
@@ -116,7 +116,7 @@ void Vxlan::admit(engine::Batch& batch, engine::Span span) {
     const std::uint16_t port = batch.row[i].port;
     if (!is_routed_ && ports_.peer(port) == port) batch.punt(i);
   }
-  control_->release(place(batch));
+  control_->release(lane_side(batch));
 }
 
 void Vxlan::take_out(engine::Batch& batch, std::uint32_t i, const VxlanView& view, packet::VxlanView outer, In& in) {
