@@ -14,6 +14,11 @@ void add_part(std::string& all, const std::string& part) {
   all += (all.empty() || part.empty() ? "" : "; ") + part;
 }
 
+bool is_or_wraps(Element& outer, const Element& element) {
+  Wrapper* const wrapper = outer.trait<Wrapper>();
+  return &outer == &element || (wrapper != nullptr && is_or_wraps(wrapper->inner(), element));
+}
+
 }  // namespace
 
 bool register_fusion(FusionMaker maker) {
@@ -78,6 +83,15 @@ void Pipeline::make_passes(bool fused) {
       pass.together = Together::of_any_lane;
     }
   }
+}
+
+bool Pipeline::changes_behind(const Element& element) const {
+  std::size_t e = 0;
+  while (e < elements_.size() && !is_or_wraps(*elements_[e], element)) ++e;
+  for (std::size_t behind = e + 1; behind < elements_.size() && pass_of_[behind] == pass_of_[e]; ++behind) {
+    if (elements_[behind]->shape().payloads == Payloads::changed) return true;
+  }
+  return false;
 }
 
 std::vector<std::uint32_t> Pipeline::areas(unsigned pass) const {

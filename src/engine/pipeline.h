@@ -46,6 +46,9 @@ class Pipeline {
   Pipeline& operator=(const Pipeline&) = delete;
 
   std::span<const std::unique_ptr<Element>> elements() const { return elements_; }
+  // Whether device work of an element behind this one, in its pass, changes payloads: by the time that results are
+  // there they are not what came in.
+  bool changes_behind(const Element& element) const;
   // Its elements, for another one that has more around them; it is good for nothing else then.
   std::vector<std::unique_ptr<Element>> take_elements() { return std::move(elements_); }
   unsigned passes() const { return static_cast<unsigned>(passes_.size()); }

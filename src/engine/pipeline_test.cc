@@ -230,6 +230,28 @@ TEST_F(PipelineTest, APassBeginsBehindAnElementThatChangesHeaders) {
   EXPECT_EQ(made().passes(), 1U);
 }
 
+TEST_F(PipelineTest, SaysWhetherPayloadsAreChangedBehindAnElementOfAPass) {
+  const Recorder& first = add("a");
+  const Recorder& reads = add("b", {.payloads = Payloads::read});
+  auto inner = std::make_unique<Recorder>("c", calls_);
+  const Recorder& wrapped = *inner;
+  add("d", {.payloads = Payloads::changed});
+  elements_.insert(elements_.begin() + 2, std::make_unique<WrappedElement>(std::move(inner)));
+  const Recorder& last = add("e");
+  const Pipeline& pipeline = made();
+  ASSERT_EQ(pipeline.passes(), 2U) << "a, b and c; d and e";
+  for (const Recorder* const one : {&first, &reads, &last}) EXPECT_FALSE(pipeline.changes_behind(*one));
+  EXPECT_FALSE(pipeline.changes_behind(wrapped));
+  const Recorder& in_front = add("f");
+  auto other = std::make_unique<Recorder>("g", calls_);
+  const Recorder& inside = *other;
+  elements_.push_back(std::make_unique<WrappedElement>(std::move(other)));
+  add("h", {.payloads = Payloads::changed});
+  const Pipeline& one_pass = made();
+  EXPECT_TRUE(one_pass.changes_behind(in_front));
+  EXPECT_TRUE(one_pass.changes_behind(inside)) << "which another one wraps";
+}
+
 TEST_F(PipelineTest, AReloadIsOfAllElementsOrNone) {
   add("end", {.ends_chain = true});
   Recorder& other = add("b");

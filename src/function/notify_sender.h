@@ -9,8 +9,13 @@
 
 namespace sluice::function {
 
+// What an ICMP error quotes: all that fits, or the headers with 8 bytes of what IP carries, such as the UDP header (RFC
+// 792), where what is behind them is not what came in.
+enum class Quote : std::uint8_t { packet, headers };
+
 // `capacity`: bytes at `frame` that may be written. The answer's length; 0, and the frame as it was: it may get none (a
 // multicast, a later fragment, an ICMP error, an RST, ...).
-std::uint32_t notify_sender(std::uint8_t* frame, std::uint32_t length, std::uint32_t capacity);
+std::uint32_t notify_sender(std::uint8_t* frame, std::uint32_t length, std::uint32_t capacity,
+                            Quote quote = Quote::packet);
 
 }  // namespace sluice::function

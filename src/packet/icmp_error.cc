@@ -135,7 +135,7 @@ std::uint32_t make_icmp_error(std::uint8_t* frame, std::uint32_t length, std::ui
   }
   std::uint8_t* const packet = frame + meta.network;
   const std::uint32_t fits = std::min(v6 ? most_ipv6 : most_ipv4, capacity - meta.network);
-  const std::uint32_t quote = std::min(meta.end - meta.network, fits - headers);
+  const std::uint32_t quote = std::min({meta.end - meta.network, fits - headers, error.most_quoted});
   std::memmove(packet + headers, packet, quote);
   std::memcpy(frame, frame + 6, 6);
   std::memcpy(frame + 6, error.own_mac, 6);

@@ -35,6 +35,8 @@ struct IcmpError {
   std::uint32_t mtu = 0;        // too_big: of the next link, in bytes of IP; above 65,535 IPv4 says that
   const IpAddress& source;      // of the packet's own family
   const std::uint8_t* own_mac;  // of the port that the error leaves by, 6 bytes
+  // Of the packet, where all that fits is not to be: its headers and 8 bytes are the least that RFC 792 allows.
+  std::uint32_t most_quoted = 0xffffffff;
 };
 
 // The capacity that an error needs at least, besides VLAN tags: its headers, and the quoted packet's IP header (IPv6).

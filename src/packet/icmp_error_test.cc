@@ -98,6 +98,20 @@ TEST(IcmpError, QuotesAsMuchAsFits) {
   }
 }
 
+TEST(IcmpError, QuotesNoMoreThanItMay) {
+  const IpAddress source = *IpAddress::parse("10.1.0.1");
+  const Bytes whole = v4().payload(100).build();
+  Bytes frame = whole;
+  frame.resize(plenty);
+  frame.resize(make_icmp_error(
+      frame.data(), static_cast<std::uint32_t>(whole.size()), plenty,
+      {.kind = IcmpErrorKind::prohibited, .source = source, .own_mac = own_mac.bytes.data(), .most_quoted = 28}));
+  ASSERT_EQ(frame.size(), 14U + 28 + 28);
+  EXPECT_TRUE(std::equal(frame.begin() + 42, frame.end(), whole.begin() + 14));
+  EXPECT_EQ(internet_checksum(frame.data() + 14, 20), 0);
+  EXPECT_EQ(internet_checksum(frame.data() + 34, frame.size() - 34), 0);
+}
+
 TEST(IcmpError, TagsStay) {
   const Bytes plain = error_for(v4().payload(4).build(), IcmpErrorKind::prohibited);
   Bytes tagged = error_for(v4().vlan(7).vlan(8).payload(4).build(), IcmpErrorKind::prohibited);

@@ -1,6 +1,9 @@
 """chain = ["mirror", "route"]: what passes between two hosts is copied to a third, who captures it."""
 
+import base64
 import json
+import os
+import struct
 
 import pytest
 from capture import Capture
@@ -20,7 +23,7 @@ class Mirrored(Topology):
     """With a port that a host `watcher` sees, or one of `device`."""
 
     def __init__(self, folder, *lines, device=None, **configuration):
-        chain = ["mirror", *(["acl"] if "acl" in configuration else []), "route"]
+        chain = ["mirror", *(name for name in ("acl", "srtp") if name in configuration), "route"]
         super().__init__(folder, ports=[*PORTS, ("monitor0", device or "mon0", "")], chain=chain, more=session(*lines), **configuration)
 
     def __enter__(self):
@@ -189,3 +192,21 @@ def test_a_blocked_monitor_costs_originals_nothing(tmp_path):
         assert network.gateway.drops()["mirror_full"] >= lost
         assert "tx_full" not in network.gateway.drops()
         assert network.misses() == misses, "misses rise with a blocked monitor"
+
+
+def test_copies_in_front_of_srtp_are_in_clear(tmp_path):
+    """And what leaves by the wire is not."""
+    key = base64.b64encode(os.urandom(30)).decode()
+    stream = (f'[[srtp.stream]]\naction = "protect"\nsource = "{CLIENT4}"\nsource_port = 5004\ndestination = "{SERVER4}"\n'
+              f'destination_port = 5004\ncrypto = "1 AES_CM_128_HMAC_SHA1_80 inline:{key}"\n')
+    with Mirrored(tmp_path, 'from = ["lan"]', 'direction = "rx"', srtp=stream, engine=['deadline = "1s"', 'device = "cpu"']) as network:
+        network.start()
+        with network.client.udp(CLIENT4, 5004) as sender, network.server.udp(SERVER4, 5004) as listener, Capture(network.watcher, "eth0") as capture:
+            for sequence in range(20):
+                packet = struct.pack("!BBHII", 0x80, 96, sequence, 9, 7) + MARK * 40
+                sender.sendto(packet, (SERVER4, 5004))
+                sealed = listener.recv(2048)
+                assert MARK not in sealed and len(sealed) == len(packet) + 10
+            assert network.mirrored()["skipped"] == 0
+            assert wait_until(lambda: sum(MARK * 40 in frame for frame in capture.frames) == 20, 3), network.mirrored()
+        assert network.gateway.stats()["conserved"]

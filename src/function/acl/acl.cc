@@ -16,7 +16,6 @@
 #include "function/acl/frame_key.h"
 #include "function/acl/frame_place.h"
 #include "function/fused/fused.h"
-#include "function/notify_sender.h"
 
 namespace sluice::function {
 namespace {
@@ -185,7 +184,10 @@ void* Acl::find_trait(std::string_view name) {
 
 Expected<void> Acl::prepare(const engine::Plan& plan) {
   lanes_ = plan.lanes;
-  if (plan.pipeline != nullptr) egress_ = plan.pipeline->first<engine::Egress>();
+  if (plan.pipeline != nullptr) {
+    egress_ = plan.pipeline->first<engine::Egress>();
+    quote_ = plan.pipeline->changes_behind(*this) ? Quote::headers : Quote::packet;
+  }
   current_.emplace(std::size_t{lanes_} * (engine::batches_range.most + 1));
   hits_.emplace(lanes_);
   auto built = build(options_, 1);
@@ -390,9 +392,9 @@ void Acl::apply(engine::Batch& batch, engine::Span span, engine::Emitter& out) {
 
 // Makes the frame the answer that its sender gets. Not of what the kernel is to forward: false, as where none may be
 // sent.
-bool Acl::notify(engine::Batch& batch, std::uint32_t i, engine::Emitter& out) {
+bool Acl::notify(engine::Batch& batch, std::uint32_t i, engine::Emitter& out) const {
   if (!out.may_answer()) return false;
-  const std::uint32_t length = notify_sender(batch.data(i), batch.length[i], engine::capacity_from(batch, i));
+  const std::uint32_t length = notify_sender(batch.data(i), batch.length[i], engine::capacity_from(batch, i), quote_);
   if (length == 0) return false;
   engine::set_length(batch, i, length);
   batch.answer(i, acl_rejected);

@@ -2,7 +2,8 @@
 //
 //   permit  goes on            mark    goes on with this DSCP (RFC 2474; ECN bits stay)
 //   deny    acl_denied         police  goes on within rate and burst (policer.h), else acl_policed
-//   reject  acl_rejected, and its sender is notified (notify_sender.h), as often as Emitter::may_answer() allows
+//   reject  acl_rejected, and its sender is notified (notify_sender.h), as often as Emitter::may_answer() allows; of a
+//           frame whose payload an element behind may have changed by then (srtp) an ICMP error quotes headers alone
 // A frame that no rule matches gets the default, permit or deny. What is not IP goes on: a bridge must carry ARP. An IP
 // frame of which no key can be made is dropped as acl_malformed (frame_key.h says what that is).
 //
@@ -44,6 +45,7 @@
 #include "function/acl/rule_hits.h"
 #include "function/acl/rule_set.h"
 #include "function/fused/fusable.h"
+#include "function/notify_sender.h"
 #include "lookup/acl/gpu_classifier.h"
 #include "packet/reason.h"
 
@@ -145,13 +147,14 @@ class Acl final : public engine::Element,
   void tag_for(const Area& area, const engine::Batch& batch, const RuleSet& set, std::uint32_t reader) const;
   packet::Reason act(const Area& area, engine::Batch& batch, std::uint32_t i, std::uint64_t tsc) const;
   const RuleSet& take_set(const Area& area, const engine::Batch& batch);
-  static bool notify(engine::Batch& batch, std::uint32_t i, engine::Emitter& out);
+  bool notify(engine::Batch& batch, std::uint32_t i, engine::Emitter& out) const;
   std::size_t worker_of(std::uint32_t device) const { return std::size_t{3} * lanes_ + device; }
   Expected<std::string> change_set(std::string_view name, const std::vector<std::string>& entries, bool add);
 
   AclOptions options_;
   File file_;
   const engine::Egress* egress_ = nullptr;           // of the element that forwards; null: there is none
+  Quote quote_ = Quote::packet;                      // in answers
   std::optional<Published<const RuleSet>> current_;  // its readers: batches, and each lane's collector
   std::atomic<bool> tags_{false};                    // keys of the list in force have tags
   mutable std::mutex sets_mutex_;                    // of what is below, which others read

@@ -1,4 +1,6 @@
 // The element "srtp" in a chain on an engine: before a bridge, behind an acl, and with a GPU that fails.
+#include <algorithm>
+
 #include "engine/pipeline.h"
 #include "function/acl/acl_trial_test.h"
 #include "function/srtp/srtp_trial_test.h"
@@ -12,11 +14,12 @@ class SrtpChain : public testing::TestWithParam<std::string> {
   void SetUp() override {
     if (const std::string why = missing(GetParam()); !why.empty()) GTEST_SKIP() << why;
   }
-  static AclTrial::Maker behind_an_acl(const std::string& text) {
-    return [text](const engine::PortTable&) {
+  static AclTrial::Maker behind_an_acl(const std::string& text,
+                                       const std::string& rule = "source_port = \"9\"\naction = \"deny\"") {
+    return [text, rule](const engine::PortTable&) {
       std::vector<std::unique_ptr<engine::Element>> elements;
       elements.push_back(std::make_unique<AwaitGpu>());
-      elements.push_back(acl_of("[[acl.rule]]\nprotocol = \"udp\"\nsource_port = \"9\"\naction = \"deny\"\n"));
+      elements.push_back(acl_of("[[acl.rule]]\nprotocol = \"udp\"\n" + rule + "\n"));
       elements.push_back(srtp_of(text));
       elements.push_back(std::make_unique<Bridge>(std::vector<std::uint16_t>{1, 0}));
       return std::make_unique<engine::Pipeline>(std::move(elements));
@@ -62,6 +65,24 @@ TEST_P(SrtpChain, BehindAnAcl) {
   }
   ASSERT_EQ(media.size(), 100U);
   for (std::size_t i = 0; i < media.size(); ++i) EXPECT_EQ(media[i], frames[3 * i]) << i;
+}
+
+// It is in clear by the time that the acl answers.
+TEST_P(SrtpChain, AnAclInFrontQuotesNothingOfWhatWasProtected) {
+  AclTrial trial(GetParam());
+  std::vector<Bytes> clear;
+  for (std::uint16_t i = 0; i < 20; ++i) clear.push_back(udp_frame(rtp(i, 300)).build());
+  const Outcome sealed = trial.run(clear, srtp_of(stream_text("protect")));
+  ASSERT_EQ(sealed.sent.size(), clear.size());
+  const Outcome out =
+      trial.run(sealed.sent, behind_an_acl(stream_text("unprotect"), "source_port = \"5004\"\naction = \"reject\""));
+  ASSERT_EQ(out.back.size(), clear.size());
+  constexpr std::size_t payload = 14 + 20 + 8, ip_and_udp = 28;
+  for (std::size_t i = 0; i < out.back.size(); ++i) {
+    const Bytes& answer = out.back[i];
+    ASSERT_EQ(answer.size(), payload + ip_and_udp) << "ICMP, and the headers that it quotes";
+    EXPECT_TRUE(std::equal(answer.end() - 8, answer.end(), sealed.sent[i].begin() + payload - 8)) << "the UDP header";
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, SrtpChain, testing::Values("cpu", "cuda:0"),
