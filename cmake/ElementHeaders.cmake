@@ -7,7 +7,7 @@ cmake_minimum_required(VERSION 3.25)
 
 set(roots engine/plugin.h engine/element.h engine/batch_edit.h engine/emitter.h engine/traits.h engine/jobs.h engine/view.h engine/tables.h
     engine/port_table.h engine/fusion.h engine/counted_rules.h engine/named_sets.h engine/api.h engine/verb.h engine/advice.h engine/section_files.h
-    engine/stream_source.h engine/service.h engine/calibration.h engine/answers.h base/settings.h base/option.h
+    engine/stream_source.h engine/service.h engine/self_check.h engine/calibration.h engine/answers.h base/settings.h base/option.h
     base/units.h base/file.h base/published.h packet/reason.h packet/headers.h packet/metadata.h packet/parse.h packet/checksum.h
     packet/ip_address.h device/gpu.h device/launch.h device/cuda_check.h device/cuda_event.h device/cuda_stream.h function/policer.h)
 set(generated engine/contract.h)

@@ -1,8 +1,8 @@
-// Something of a network namespace that one process at a time has: an interface, a routing table.
+// A lock on something in a network namespace that one process at a time may use: an interface, a routing table.
 //
-// The lock is a Unix socket of an abstract name, which the kernel keeps by network namespace: it vanishes with the
-// process, however that ends, and leaves nothing behind. Only processes of root and of this one's user count as
-// holders, so that no one else can keep a gateway from starting.
+// The lock is a Unix socket with an abstract name, of which each network namespace has its own. The kernel removes it
+// when the process ends, in whatever way. Only processes of root and of this process's user count as holders, so that
+// no other user can keep a gateway from starting.
 //
 // Thread-safety: none. Cost: some system calls, start only.
 #pragma once
@@ -16,8 +16,8 @@ namespace sluice {
 
 class NamespaceLock {
  public:
-  // For as long as the lock lives. `name`: unique, 100 characters at most; the rest is for the Error, which names the
-  // process that has it: "`what` is in use by another gateway (process 7): `advice`".
+  // Takes the lock for the lifetime of the object. `name`: unique, at most 100 characters. The Error names the process
+  // that has the lock: "`what` is in use by another gateway (process 7): `advice`".
   static Expected<NamespaceLock> take(const std::string& name, const std::string& what, const std::string& advice);
   // Holds nothing.
   NamespaceLock() = default;

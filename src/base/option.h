@@ -1,5 +1,5 @@
-// A setting of a section, declared once. From its declaration come its reader and its check, what it is at present as a
-// file would say it (/api/v1/config), what a reload refuses to change, and its row of docs/configuration.md.
+// A setting of a section, declared once. The declaration gives its reader and its check, its value in force
+// (/api/v1/config), what a reload refuses to change, and its row in docs/configuration.md.
 //
 //   const std::vector<Option<Limits>> limits = {
 //       option::number("batch", &Limits::batch, {64, 65536, "frames"}, "how many a batch has"),
@@ -8,12 +8,13 @@
 //   option::fixed("[limits]", limits, running, wanted)
 //   option::section("[limits]", limits)             // for people
 //
-// The member that a setting is read into is a pointer to it, or a function that finds it in T:
+// The member that a setting is read into is given as a pointer to member, or as a function that finds it in T:
 //   option::flag<All>("strict", [](auto& all) -> auto& { return all.limits.strict; }, "whether ...")
 //
-// What a value is as a file says it (show) is TOML and JSON: a text in quotes, a number, true or false, or a list.
+// `show` writes a value as a file has it, in a form that is both TOML and JSON: a text in quotes, a number, true or
+// false, or a list.
 //
-// Thread-safety: as a const object's. Cost: none on a packet's path.
+// Thread-safety: as const objects. Cost: none on the packet path.
 #pragma once
 
 #include <chrono>
@@ -34,12 +35,12 @@ namespace sluice {
 template <class T>
 struct Option {
   std::string key;
-  std::string text;                                 // what it means, for people
-  std::function<void(Settings& section, T&)> read;  // leaves what the section does not have, or has wrong
-  std::function<std::string(const T&)> show;        // empty: it has no value to show
+  std::string text;                                 // its meaning, for people
+  std::function<void(Settings& section, T&)> read;  // changes nothing if the section has no value, or a wrong one
+  std::function<std::string(const T&)> show;        // empty: there is no value to show
   bool reloads = false;                             // a reload brings another value into force
-  std::string values = {};                          // that it can have, with bounds and unit, for people
-  std::string usual = {};                           // for people, where T() does not show what holds without the key
+  std::string values = {};                          // the allowed values, with bounds and unit, for people
+  std::string usual = {};                           // the default, for people; empty: the value in T()
 
   Option reloadable() && {
     reloads = true;
@@ -57,14 +58,14 @@ struct Option {
 
 namespace option {
 
-// A text, and a list of texts, as a file has them: in quotes, with what has to be escaped.
+// A text, and a list of texts, as a file has them: in quotes, and escaped.
 std::string literal(std::string_view text);
 std::string list_literal(const std::vector<std::string>& texts);
 // A number of bytes as a file has it: "64K" in quotes, or 1000.
 std::string size_literal(std::uint64_t bytes);
 inline constexpr const char* required = "(required)";
 
-// The section keeps what each value is (Settings::took), unless it hides them.
+// Reads all options. The section keeps each value (Settings::took), unless it hides values.
 template <class T>
 void read(const std::vector<Option<T>>& options, Settings& section, T& to) {
   for (const Option<T>& option : options) option.read(section, to);
@@ -74,7 +75,7 @@ void read(const std::vector<Option<T>>& options, Settings& section, T& to) {
   }
 }
 
-// Keys whose values differ, of those that no reload brings into force.
+// The keys whose values differ and that a reload does not bring into force.
 template <class T>
 std::vector<std::string> differing(const std::vector<Option<T>>& options, const T& one, const T& other) {
   std::vector<std::string> keys;
@@ -84,7 +85,7 @@ std::vector<std::string> differing(const std::vector<Option<T>>& options, const 
   return keys;
 }
 
-// Of these a line each, for a reload to refuse; empty: there are none.
+// The message with which a reload refuses these, a line for each; empty: there are none.
 template <class T>
 std::string fixed(const std::string& title, const std::vector<Option<T>>& options, const T& running, const T& wanted,
                   const char* while_what = "the gateway runs: restart it") {
@@ -101,7 +102,7 @@ std::vector<Option<T>> all_reloadable(std::vector<Option<T>> options) {
   return options;
 }
 
-// For people. `usual`: what holds where the section says nothing; null: the options say it.
+// The options as people read them. `usual`: has the defaults; null: only Option::usual has them.
 template <class T>
 OptionSection section(std::string title, const std::vector<Option<T>>& options, std::string text, const T* usual) {
   OptionSection all{std::move(title), std::move(text), {}};
@@ -128,7 +129,7 @@ template <class T, class Member>
 struct OwnerOf<Member T::*> {
   using type = T;
 };
-// T where it is given, else that of the pointer to a member.
+// T if it is given, else the class of the pointer to member.
 template <class T, class Field>
 using Owner = typename std::conditional_t<std::is_void_v<T>, OwnerOf<Field>, std::type_identity<T>>::type;
 template <class T, class Field>
@@ -157,7 +158,7 @@ Option<Owner<T, Field>> number(std::string key, Field field, Range range, std::s
           range.text()};
 }
 
-// With a word in the place of one number, which a file does not say.
+// A number, or a word that stands for one special number. A file cannot give that number itself.
 template <class T = void, class Field>
 Option<Owner<T, Field>> number_or(std::string key, Field field, Range range, const std::string& word,
                                   ValueOf<T, Field> value, std::string text) {
@@ -179,7 +180,7 @@ Option<Owner<T, Field>> number_or(std::string key, Field field, Range range, con
           "`" + literal(word) + "`, or " + range.text()};
 }
 
-// A number of seconds in a member of std::chrono.
+// A whole number of seconds, for a member of a std::chrono type.
 template <class T = void, class Field>
 Option<Owner<T, Field>> seconds(std::string key, Field field, Range range, std::string text) {
   using Of = Owner<T, Field>;
@@ -241,8 +242,8 @@ Option<Owner<T, Field>> texts(std::string key, Field field, std::string meaning)
 
 struct Sizes {
   std::uint64_t least, most;
-  std::string rest = {};  // behind the bounds, in the message
-  bool or_none = false;   // 0: there is no limit
+  std::string rest = {};  // text after the bounds, in the message
+  bool or_none = false;   // 0 is allowed, too: no limit
   bool holds(std::uint64_t bytes) const { return (bytes == 0 && or_none) || (bytes >= least && bytes <= most); }
   std::string allowed() const { return size_literal(least) + " to " + size_literal(most) + rest; }
   std::string text() const;  // for people
@@ -267,7 +268,7 @@ Option<Owner<T, Field>> bytes(std::string key, Field field, const Sizes& sizes, 
           sizes.text()};
 }
 
-// Any number of them; where the reader of the section has bounds of its own, takes() says them.
+// Any number of bytes. If the reader of the section has bounds of its own, describe them by takes().
 template <class T = void, class Field>
 Option<Owner<T, Field>> bytes(std::string key, Field field, std::string text) {
   using Of = Owner<T, Field>;
@@ -282,7 +283,7 @@ Option<Owner<T, Field>> bytes(std::string key, Field field, std::string text) {
           "size"};
 }
 
-// `word`: what a file says for 0; empty: nothing.
+// `word`: the word that a file has for 0; empty: there is none.
 template <class T = void, class Field>
 Option<Owner<T, Field>> duration(std::string key, Field field, const std::string& word, std::string text) {
   using Of = Owner<T, Field>;
@@ -300,7 +301,7 @@ Option<Owner<T, Field>> duration(std::string key, Field field, const std::string
           (word.empty() ? "" : "`" + literal(word) + "`, or a ") + std::string("time above 0")};
 }
 
-// One of some words, each with its value.
+// One of several words, each with its value.
 template <class T = void, class Field>
 Option<Owner<T, Field>> word(std::string key, Field field,
                              std::vector<std::pair<std::string, std::type_identity_t<ValueOf<T, Field>>>> words,

@@ -1,5 +1,5 @@
-// What people need to know of settings, whatever they are read into (option.h makes it of the declarations): for the
-// reference of docs/configuration.md, `sluice functions` and completion. Texts are Markdown.
+// Facts on settings for people: for the reference in docs/configuration.md, `sluice functions` and bash completion.
+// option.h makes them of the declarations. Texts are Markdown.
 //
 // Thread-safety: as const objects.
 #pragma once
@@ -11,15 +11,15 @@ namespace sluice {
 
 struct OptionFacts {
   std::string key;
-  std::string values;  // with their bounds and unit
-  std::string usual;   // without the key in the file; empty: nothing
+  std::string values;  // the allowed values, with bounds and unit
+  std::string usual;   // the default; empty: there is none
   bool reloads = false;
   std::string text;
 };
 
 struct OptionSection {
   std::string title;      // as a file has it: "[acl]", "[[acl.rule]]"
-  std::string text = {};  // a sentence on the section; empty: its keys say it
+  std::string text = {};  // a sentence on the section; empty: its keys say enough
   std::vector<OptionFacts> options = {};
 };
 

@@ -1,5 +1,6 @@
-// A table that one thread publishes and others read while it is replaced: the one way in which a table reaches its
-// readers. On devices it is device/table_mirror.h, with the same words. docs/architecture.md says who uses it.
+// A table that one thread publishes and others read while it is replaced. All tables that change while lanes run reach
+// their readers so. On devices device/table_mirror.h does it, with the same words. docs/architecture.md says who uses
+// it.
 //
 //     Published<const Classifier> current(lanes);
 //     control:   auto next = Classifier::create(rules);              // prepare: all that can fail
@@ -8,17 +9,18 @@
 //                if (reading) reading->classify4(keys, out, n);
 //     control:   current.reclaim();                                  // now and then; reclaim_soon() is below
 //
-// What a reader sees: read() gives the table that was published last, or the one before when the two calls race. Until
-// the Reading ends it stays that one, whole. Two lanes may be one table apart for the length of a batch.
+// What a reader sees: read() gives the table that was published last, or the one before if the two calls race. The
+// Reading keeps that one table until it ends. For the length of a batch two lanes may have different tables.
 //
 // A reader that keeps a table across calls, such as from classify() to apply() of one batch, calls pin() and unpin()
 // instead of read(). A table that is not `const` belongs to one reader: the memory that it searches with, for example.
 //
-// Threads: read(i), pin(i) and unpin(i) by one thread at a time for each i, without locks or waiting for the writer;
-// publish() and reclaim() by one thread, which waits for nobody. Whoever else holds a pointer that was published lets
-// it go on that thread, too.
-// Cost: read() and pin() two atomic loads and a store with a fence; has_newer() a load. Memory: a replaced table stays
-// until reclaim() finds no reader in it; a reader that never ends its Reading keeps one.
+// Thread-safety: for each i one thread at a time calls read(i), pin(i) and unpin(i), without a lock and without waiting
+// for the writer. One thread calls publish() and reclaim(), and waits for nobody. If other code holds a shared pointer
+// that was published, it must release it on that thread, too.
+//
+// Cost: read() and pin() are two atomic loads and a store with a fence, has_newer() is a load. Memory: a replaced table
+// stays until reclaim() finds no reader in it. A reader that never ends its Reading keeps one table for ever.
 #pragma once
 
 #include <algorithm>
@@ -61,7 +63,7 @@ class Published {
     return Reading(places_[reader], table);
   }
 
-  // The table that read() would give; it lives until the reader's next pin(), unpin() or read().
+  // The table that read() would give. It lives until the reader's next pin(), unpin() or read().
   Table* pin(std::size_t reader) const {
     Place& place = places_[reader];
     Table* table = current_.load(std::memory_order_acquire);
@@ -75,14 +77,15 @@ class Published {
       table = again;
     }
   }
-  // The same with a table of the caller's, which is current, or whose pointer somebody else holds: a device's mirror.
+  // The same for a table that the caller chooses. It must be current, or be held by somebody else, such as a device's
+  // mirror.
   void pin(std::size_t reader, Table* table) const { places_[reader].in.store(table, std::memory_order_seq_cst); }
   void unpin(std::size_t reader) const { places_[reader].in.store(nullptr, std::memory_order_release); }
 
-  // Whether another one than `table` is current: pin() would give that.
+  // Whether pin() would give another table than `table`.
   bool has_newer(const Table* table) const { return current_.load(std::memory_order_relaxed) != table; }
 
-  // It throws before it publishes, or not at all.
+  // If it throws (memory), nothing is published.
   void publish(std::shared_ptr<Table> table) {
     retired_.reserve(retired_.size() + 1);
     current_.store(table.get(), std::memory_order_seq_cst);
@@ -92,12 +95,13 @@ class Published {
     owned_ = std::move(table);
   }
 
-  // Destroys those replaced ones that no reader is in and whose pointer nobody else holds; answers how many are left.
+  // Destroys the replaced tables that no reader uses and nobody else holds. Returns how many are left.
   std::size_t reclaim() {
     std::erase_if(retired_, [this](const auto& old) { return is_left(old); });
     return retired_.size();
   }
-  // Of these only the ones before which none is left: for what may have been found through an older table.
+  // The same, but destroys a table only when all older ones are gone: for tables that readers find through an older
+  // one.
   std::size_t reclaim_in_order() {
     retired_.erase(retired_.begin(),
                    std::ranges::find_if_not(retired_, [this](const auto& old) { return is_left(old); }));
@@ -117,8 +121,8 @@ class Published {
   std::vector<std::shared_ptr<Table>> retired_;
 };
 
-// What a reload does behind publish(): calls `reclaim` until it answers 0, for at most 200 ms. Most often the memory of
-// the old table is free then; else it is left to the next reload.
+// For a reload, after publish(): calls `reclaim` until it returns 0, for at most 200 ms. Usually the old table is gone
+// then; if not, the next reload destroys it.
 template <typename Reclaim>
 void reclaim_soon(const Reclaim& reclaim) {
   const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(200);

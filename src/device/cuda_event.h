@@ -1,5 +1,6 @@
-// A CUDA event that lives as long as its object: what has been enqueued, whether it has ended, and when. For .cu files
-// only.
+// A CUDA event that lives as long as its object. It tells whether the work enqueued before it has ended, and when. For
+// .cu files only.
+//
 // Thread-safety: one thread.
 #pragma once
 
@@ -16,7 +17,7 @@ class Event {
   Event() = default;
   Event(const Event&) = delete;
   Event& operator=(const Event&) = delete;
-  // `timed`: for microseconds_since(); recording one costs more.
+  // `timed`: allows microseconds_since(); then recording costs more.
   Expected<void> create(bool timed = false) {
     SLUICE_CUDA_TRY(cudaEventCreateWithFlags(&event_, timed ? cudaEventDefault : cudaEventDisableTiming));
     return {};
@@ -40,13 +41,13 @@ class Event {
     SLUICE_CUDA_TRY(state);
     return true;
   }
-  // Both are timed and have passed.
+  // Both events must be timed and must have passed.
   Expected<double> microseconds_since(const Event& begin) const {
     float milliseconds = 0;
     SLUICE_CUDA_TRY(cudaEventElapsedTime(&milliseconds, begin.event_, event_));
     return 1e3 * static_cast<double>(milliseconds);
   }
-  // What is enqueued on `stream` from now on runs after the event.
+  // Work that is enqueued on `stream` from now on runs after the event.
   Expected<void> before(const GpuStream& stream) const { return before(static_cast<cudaStream_t>(stream.raw())); }
   Expected<void> before(cudaStream_t stream) const {
     SLUICE_CUDA_TRY(cudaStreamWaitEvent(stream, event_));

@@ -1,5 +1,7 @@
-// A CUDA stream of an element's own that lives as long as its object, beside the streams of the Gpu. For .cu files
-// only. Thread-safety: one thread.
+// A CUDA stream of an element's own, besides the streams of the Gpu. It lives as long as its object. For .cu files
+// only.
+//
+// Thread-safety: one thread.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -14,7 +16,7 @@ class Stream {
   Stream() = default;
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
-  // On the calling thread's current GPU. It does not wait for the default stream.
+  // Creates it on the calling thread's current GPU. It does not wait for the default stream.
   Expected<void> create() {
     SLUICE_CUDA_TRY(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking));
     return {};

@@ -1,4 +1,4 @@
-// Kernel launches and dynamic shared memory that compile with nvcc and, against device/simt, with the host compiler.
+// Kernel launches and dynamic shared memory. They compile with nvcc, and against device/simt with the host compiler.
 // For .cu and .cuh files only.
 //
 //     __global__ void scale(float* x, float factor) {
@@ -7,7 +7,7 @@
 //     }
 //     cudaError_t e = device::launch(scale, grid, block, shared_bytes, stream, x, 2.0f);
 //
-// More than 48 KiB of dynamic shared memory need cudaFuncSetAttribute first, on both.
+// For more than 48 KiB of dynamic shared memory call cudaFuncSetAttribute first, with both compilers.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -15,7 +15,7 @@
 #include <cstddef>
 #include <utility>
 
-// SLUICE_UNROLL, SLUICE_ROLLED before a loop: unrolled by nvcc, or not; the host compiler decides for itself.
+// Before a loop: nvcc unrolls it (SLUICE_UNROLL) or does not (SLUICE_ROLLED). They do nothing with the host compiler.
 #ifdef SLUICE_SIMT
 #define SLUICE_UNROLL
 #define SLUICE_ROLLED

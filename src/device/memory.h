@@ -1,7 +1,7 @@
-// Memory of a device that goes when its object does. Gpu::allocate_device() (gpu.h) makes it.
+// Device memory that its object frees. Gpu::allocate_device() (gpu.h) makes it.
 //
-// The object may outlive its Gpu. Its end waits until the device has done what it was given by then, for that may still
-// use the memory: it is for the control thread. Thread-safety: as of a std::unique_ptr.
+// The object may outlive its Gpu. Its destructor waits for all work that the device has been given, because that may
+// still use the memory. So destroy it on the control thread. Thread-safety: as std::unique_ptr.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@ namespace sluice::device {
 
 class DeviceMemory {
  public:
-  // `free`: gives the memory back, on the device of that index.
+  // `free`: frees the memory, on the device with that index.
   using Free = void (*)(void* memory, int device);
 
   DeviceMemory() = default;
@@ -27,7 +27,7 @@ class DeviceMemory {
   }
 
   explicit operator bool() const { return memory_ != nullptr; }
-  // The device's address, or null. 256-byte aligned.
+  // The address on the device, 256-byte aligned; or null.
   template <typename T>
   T* as() const {
     return static_cast<T*>(memory_);

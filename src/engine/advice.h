@@ -1,6 +1,6 @@
-// The trait of an element's type that has more to say of its section than what is wrong with it.
+// The trait of an element's type that gives advice on its section, besides mistakes.
 //
-// Thread-safety: the control thread. Sentences are for people, and name no key.
+// Thread-safety: called by the control thread. Sentences are for people; they contain no secret key.
 #pragma once
 
 #include <cstdint>
@@ -16,16 +16,16 @@ class Advice {
  public:
   static constexpr std::string_view trait_name = "advice";
   enum class Occasion : std::uint8_t {
-    check,  // `sluice check`, on which nothing else of the element's is said; the gateway's host may be another one
+    check,  // `sluice check`, perhaps on another host than the gateway's; it prints nothing else of the element
     start,
   };
-  // What is no mistake and will surprise all the same, a sentence each. The element is in the chain, and the file is
-  // right.
+  // What is no mistake but may surprise, a sentence each. Called if the element is in the chain and the file has no
+  // mistake.
   virtual std::vector<std::string> notes(SectionView& /*view*/, Occasion /*occasion*/) const { return {}; }
-  // For what a start would be refused on this host now, a sentence each. Likewise.
+  // Why a start would be refused on this host now, a sentence each. Called under the same conditions.
   virtual std::vector<std::string> lacks(SectionView& /*view*/) const { return {}; }
-  // Another element that a chain with this section has to have, for a proposal; empty: none. The element need not be in
-  // the chain.
+  // The name of another element that a chain needs with this section, for a proposal; empty: none. Called whether the
+  // element is in the chain or not.
   virtual std::string_view wants_in_chain(Settings& /*section*/) const { return {}; }
 
  protected:

@@ -1,4 +1,4 @@
-// The trait of an element's type that may answer for frames which it drops, as with an ICMP error.
+// The trait of an element's type that may answer frames which it drops, as with an ICMP error.
 #pragma once
 
 #include <string_view>
@@ -11,7 +11,7 @@ namespace sluice::engine {
 class Answers {
  public:
   static constexpr std::string_view trait_name = "answers";
-  // For what it may: the API shows how often, 0 too.
+  // The reasons that it may answer. The API shows a counter for each, 0 too.
   virtual std::vector<packet::Reason> answered() const = 0;
 
  protected:

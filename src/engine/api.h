@@ -1,10 +1,10 @@
 // The trait of an element's type that has routes of its own in the gateway's API (docs/api.md), at /api/v1/NAME and
-// below, where NAME is the element's.
+// below. NAME is the name of the element.
 //
-// The API knows all of them whether the element is in the chain or not: a request for one that is not is answered with
-// 409 and a sentence.
+// The API has these routes whether the element is in the chain or not. If it is not, the answer is 409 and a sentence.
 //
-// Thread-safety: the API's threads, while lanes run. Reads (GET) come one at a time; changes (POST) at any time.
+// Thread-safety: answers are made by the API's threads, while lanes run. Reads (GET) come one at a time; changes (POST)
+// at any time.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +22,7 @@ namespace sluice::engine {
 
 struct ApiRequest {
   std::multimap<std::string, std::string> parameters = {};  // of a read
-  std::string_view body = {};                               // of a change; there may be a key in it
+  std::string_view body = {};                               // of a change; it may contain a secret key
 };
 
 // 200 with JSON, or another status with a sentence.
@@ -33,21 +33,21 @@ struct ApiAnswer {
 inline ApiAnswer refused(int status, std::string why) {
   return {status, std::move(why)};
 }
-// Of a parameter or a body that is wrong; and of what the gateway cannot do.
+// Status for a wrong parameter or body; and for what the gateway cannot do.
 inline constexpr int bad_request = 400, conflict = 409;
 
 inline constexpr std::size_t usual_largest_body = 4096;
 
 struct ApiRoute {
-  std::string path;     // behind /api/v1/NAME: "", "/sets/add"
+  std::string path;     // after /api/v1/NAME: "", "/sets/add"
   bool change = false;  // POST, else GET
-  // "the chain of this gateway has no ...: "NAME" is not in it".
+  // Completes the sentence "the chain of this gateway has no ...: "NAME" is not in it".
   std::string what;
   std::function<ApiAnswer(Element& element, const ApiRequest& request)> answer;
-  // Of a change over the unix socket; by TCP it is usual_largest_body.
+  // Bytes of the body of a change over the unix socket. Over TCP it is usual_largest_body.
   std::size_t largest_body = usual_largest_body;
-  bool often = false;             // changes come by the thousand: the log has them at level debug
-  bool waits_for_reload = false;  // a reload makes anew what it changes
+  bool often = false;             // changes come by the thousand, so they are logged at level debug
+  bool waits_for_reload = false;  // a change waits while a reload runs, which replaces what it changes
 };
 
 class Api {
@@ -59,10 +59,10 @@ class Api {
   ~Api() = default;
 };
 
-// The parameter `limit`: how many rows a list is to have.
+// The parameter `limit`: how many rows a list has at most.
 inline constexpr std::uint32_t usual_rows = 100, most_rows = 1'000'000;
 Expected<std::uint32_t> read_limit(const std::string& value);
-// The Error for one that is none of `known`.
+// The Error for a parameter that is not one of `known`.
 tl::unexpected<Error> unknown_parameter(const std::string& key, const std::vector<std::string>& known);
 
 }  // namespace sluice::engine

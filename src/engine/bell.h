@@ -1,9 +1,10 @@
-// What one thread sleeps on and others ring. A ring costs a system call only when the thread sleeps.
+// One thread sleeps on a bell, others ring it. A ring costs a system call only while the thread sleeps.
 //
 //   sleeper:  bell.arm();  look for work once more;  none: bell.wait(...), else bell.disarm();
 //   others:   make work visible;  bell.ring();
 //
-// Work that is made visible before ring() is seen by the look after arm(), or the ring ends the wait.
+// No work is missed: work that is made visible before ring() is found by the look after arm(), or the ring ends the
+// wait.
 #pragma once
 
 #include <poll.h>
@@ -36,10 +37,11 @@ class Bell {
     std::atomic_thread_fence(std::memory_order_seq_cst);
   }
   void disarm() { armed_.store(false, std::memory_order_relaxed); }
-  // Until a ring, an event on one of `others` (their last element is scratch for the bell itself), or the time-out.
-  // Disarms.
+  // Waits for a ring, for an event on one of the descriptors, or for the time-out; then disarms. The last element of
+  // the span is scratch for the bell itself.
   void wait(std::span<pollfd> others_and_one, std::chrono::nanoseconds timeout);
-  // For who waits by other means instead: readable once it was rung; -1: there is none. Then clear(), which disarms.
+  // A descriptor for another way of waiting (epoll): readable once the bell was rung; -1: there is none. After the wait
+  // call clear(), which disarms.
   int fd() const { return fd_; }
   void clear();
 

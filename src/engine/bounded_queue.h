@@ -1,9 +1,9 @@
-// A queue of fixed size between any threads, without a lock: each cell has a number that says whose turn it is
-// (Vyukov's bounded queue). A thread that is preempted in the midst of push() or pop() keeps no other one from its own
-// call: what stands behind its cell is seen when it goes on.
+// A queue of fixed size between any threads, without a lock: Vyukov's bounded queue, in which each cell has a number
+// that says whose turn it is. A thread that is preempted in the midst of push() or pop() blocks no other thread. But
+// values behind its cell become visible only when it goes on.
 //
-// Thread-safety: push() and pop() any threads. Cost: one atomic exchange and a cache line each; allocates when it is
-// made.
+// Thread-safety: any threads push and pop. Cost: one atomic exchange and a cache line each; only the constructor
+// allocates.
 #pragma once
 
 #include <atomic>

@@ -1,6 +1,6 @@
-// The trait of an element with a list of rules of which each has counted the frames that it decided.
+// The trait of an element with a list of rules, each of which counts the frames that it decided.
 //
-// Thread-safety: any thread, while lanes run and a reload is at work.
+// Thread-safety: any thread, also while lanes run and during a reload.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace sluice::engine {
 
 struct CountedRule {
   std::string action;  // "deny"
-  std::string match;   // "destination_port=22 protocol=tcp"; empty: of what no rule matches
+  std::string match;   // "destination_port=22 protocol=tcp"; empty: the frames that no rule matches
   std::uint64_t frames = 0;
   std::uint64_t bytes = 0;  // of whole frames, without FCS
   std::string name = {}, comment = {};
@@ -25,10 +25,10 @@ class CountedRules {
 
   struct Listing {
     std::vector<CountedRule> rules;  // in match order, from the first
-    std::uint64_t count = 0;         // how many there are
-    CountedRule unmatched;           // the default
+    std::uint64_t count = 0;         // of all rules
+    CountedRule unmatched;           // the default, for frames that no rule matches
   };
-  // The first `limit` rules in force.
+  // The rules in force, at most the first `limit`.
   virtual Listing list(std::uint32_t limit) const = 0;
 };
 

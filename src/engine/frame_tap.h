@@ -1,15 +1,15 @@
-// Copies of frames for who looks at them (`sluice capture`): as they come in, as they leave, or as they are dropped,
-// with what became of each. While nobody looks a burst costs one relaxed load.
+// Copies frames for `sluice capture`: as they come in, as they leave, or as they are dropped, with what became of each.
+// While no session is open a burst costs one relaxed load.
 //
 //   auto session = tap.open({.ports = ...});          // lanes copy from now on
 //   while (...) session->take(record) ...             // one reader
-//   session.reset();                                  // they copy no more, and have left it
+//   session.reset();                                  // lanes copy no more, and no longer use the session
 //
-// A lane takes a free record, or counts the frame as lost: it never waits for the reader. What becomes of a frame that
-// came in is a record of its own, behind it, with the same id: the lane follows the frame's mbuf until it leaves.
+// A lane copies into a free record. If there is none it counts the frame as lost; it never waits for the reader. What
+// became of a received frame is a later record with the same id: the lane follows the frame's mbuf until it leaves.
 //
-// Thread-safety: on() and the lanes' side from any lane thread, open() and sessions from any other, each session's
-// take() from one. Cost while one is open: its filter for each frame, and a copy of what the filter takes.
+// Thread-safety: lane threads call on() and the lanes' side; other threads open and use sessions, one thread at a time
+// each. Cost while a session is open: its filter for each frame, and a copy of each frame that the filter takes.
 #pragma once
 
 #include <array>
@@ -31,7 +31,7 @@ struct rte_mbuf;
 namespace sluice::engine {
 
 enum class TapEvent : std::uint8_t { received, sent, dropped, settled };  // settled: of one that was received
-// answered: its place was taken by an answer, which `reason` is the cause of.
+// answered: the frame was replaced by an answer; `reason` is its cause.
 enum class TapVerdict : std::uint8_t { none, forwarded, to_host, dropped, answered };
 
 struct TapRecord {
@@ -39,8 +39,8 @@ struct TapRecord {
   std::uint64_t tsc = 0;
   std::uint32_t length = 0;  // of the frame
   std::uint32_t lane = 0;
-  std::uint16_t port = 0;          // it came from, or of `sent` left by
-  std::uint16_t verdict_port = 0;  // of forwarded
+  std::uint16_t port = 0;          // that the frame came in by; of `sent`: that it left by
+  std::uint16_t verdict_port = 0;  // of `forwarded`: that it left by
   TapEvent event = TapEvent::received;
   TapVerdict verdict = TapVerdict::none;
   packet::Reason reason = packet::no_reason;
@@ -50,13 +50,13 @@ struct TapRecord {
 struct TapRequest {
   static constexpr unsigned most_ports = 256;
   std::bitset<most_ports> ports;              // any of these
-  std::optional<std::uint32_t> lane = {};     // it alone
-  bool drops = false;                         // frames that are dropped, else those that come and go
-  packet::Reason reason = packet::no_reason;  // of drops: this one alone
+  std::optional<std::uint32_t> lane = {};     // this lane alone
+  bool drops = false;                         // true: dropped frames; false: frames that come in and leave
+  packet::Reason reason = packet::no_reason;  // with drops: this reason alone; no_reason: any
   bool in = true, out = true;
   std::string filter = {};  // as tcpdump's; empty: all
   std::uint32_t snapshot = 16384;
-  std::uint32_t records = 4096;  // frames that wait for the reader
+  std::uint32_t records = 4096;  // that may wait for the reader
 };
 
 class FrameTap;
@@ -68,7 +68,7 @@ class TapSession {
   TapSession& operator=(const TapSession&) = delete;
   // The oldest event, swapped into `record`; false: there is none.
   bool take(TapRecord& record);
-  // Frames that there was no free record for, since it was opened.
+  // Frames for which there was no free record, since the session was opened.
   std::uint64_t lost() const { return lost_.load(std::memory_order_relaxed); }
 
  private:

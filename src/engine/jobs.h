@@ -1,26 +1,26 @@
-// The job queue: a device's second entrance, for work that is no frame (private-key operations, seals of records).
-// Jobs of a kind are batched like frames, and have deadlines.
+// The job queue: work for devices that is not frames (private-key operations, seals of records). Jobs of one kind are
+// batched like frames, and have deadlines.
 //
 //   submitter ─submit─► waiting ─► a GPU's worker: gather, launch, poll ─► the client's ring ─poll─► submitter
 //                               └► the cores' thread: gather, compute   ─►
 //
-// A kind of jobs (JobKind) is one operation's code for GPUs and for a core. It is registered by its name, or an
-// element brings it. An element that submits jobs says so by the trait JobUser; for each kind that a chain's elements
-// name there is one JobQueue. Any thread submits by a JobClient, and takes the answers by polling it.
+// A kind of jobs (JobKind) is the code of one operation, for GPUs and for a core. It is registered by its name, or an
+// element brings it. An element that submits jobs has the trait JobUser. For each kind that the elements of a chain
+// name there is one JobQueue. Any thread submits by a JobClient, and polls it for the answers.
 //
-// Where a job is done: by a GPU, if one is there, works, and can do it (JobKind::on_device); else by the cores' thread,
-// "sluice-jobs". A GPU's worker takes what has gathered between its batches of frames, one launch of jobs at a time,
-// on a stream of its own, and within a slice of each cycle (job_pace.h; bound.h says what that adds to the bound of a
-// frame). The cores' thread runs beside the lanes, on cores that they have not. Several GPUs take from the same queue.
+// Where a job is done: by a GPU if one works and can do the job (JobKind::on_device); else by the thread "sluice-jobs"
+// on a core. A GPU's worker takes waiting jobs between its batches of frames. It has one launch of jobs under way at a
+// time, on a stream of its own, within a slice of each cycle (job_pace.h). bound.h says what that adds to the bound of
+// a frame. The thread on a core runs beside the lanes, on cores that they do not use. Several GPUs share one queue.
 //
-// What becomes of a job: it is refused (submit() says why), or accepted. An accepted one comes back to its client,
-// always, once: done, done late, or not done (expired: its deadline passed before anything began it; stopped: the
-// engine ended). A GPU that fails hands the jobs that it had to the cores' thread, which does them from the beginning.
+// What becomes of a job: submit() refuses it and says why, or accepts it. Each accepted job comes back to its client
+// exactly once: done, done late, or not done (expired: its deadline passed before work on it began; stopped: the engine
+// ended). When a GPU fails, the thread on a core does the jobs that the GPU had, from the beginning.
 //     submitted = completed (late ones too) + refused + failed (expired, stopped) + in flight
 //
-// Thread-safety: as each call says. Submitting and polling take no lock and make no system call, but to wake a thread
-// that sleeps. Cost: about 0.4 us of a core for a small job, both sides together. Memory: pinned, `slots` of a kind
-// times the bytes of a job and 64, allocated at start.
+// Thread-safety: as each call says. Submitting and polling take no lock; their only system call wakes a sleeping
+// thread. Cost: about 0.4 us of a core for a small job, both sides together. Memory: for each kind, `slots` times the
+// bytes of a job plus 64, pinned, allocated at start.
 #pragma once
 
 #include <atomic>
@@ -44,8 +44,8 @@ class GpuStream;
 
 namespace sluice::engine {
 
-// The jobs of a batch, each in its slot: JobKind::Shape::bytes, 64-byte aligned, pinned, and addressed by GPUs as on
-// the host.
+// The jobs of a batch: a pointer to each one's slot of JobKind::Shape::bytes bytes, 64-byte aligned and pinned. GPUs
+// use the same pointers.
 using JobBatch = std::span<std::byte* const>;
 
 class JobKind {
@@ -54,32 +54,34 @@ class JobKind {
 
   // Constant.
   struct Shape {
-    std::uint32_t bytes = 0;     // of a job: what is asked, and capacity for the answer
-    std::uint32_t most = 256;    // jobs of a batch
-    std::uint32_t slots = 1024;  // jobs under way, of all clients together
+    std::uint32_t bytes = 0;     // of a job: the request and its answer
+    std::uint32_t most = 256;    // jobs in one batch
+    std::uint32_t slots = 1024;  // jobs under way at a time, of all clients together
   };
   virtual Shape shape() const = 0;
 
-  // The control thread, once for each GPU, before any job: allocates what launch() needs. False: GPUs do none of these
-  // jobs.
+  // Called by the control thread once for each GPU, before any job: allocates what launch() needs. False: GPUs do no
+  // jobs of this kind.
   virtual Expected<bool> attach(device::Gpu& /*gpu*/, std::uint32_t /*device*/) { return false; }
 
-  // Whether GPUs can do this job; else cores do. Any thread.
+  // Whether GPUs can do this job; if not, a core does. Called by any thread.
   virtual bool on_device(const std::byte* /*job*/) const { return true; }
 
-  // The next three: each GPU's worker for its own device, several at once. ready() sends what the jobs that it has
-  // gathered need and the GPU has not, such as keys. False: they have to wait, it is asked again.
+  // The next three are called by each GPU's worker for its own device, so by several threads at once.
+  //
+  // Sends to the GPU what the next jobs need there, such as keys. False: it is not there yet, and the worker asks
+  // again.
   virtual Expected<bool> ready(std::uint32_t /*device*/, device::GpuStream& /*stream*/) { return true; }
-  // Enqueues the batch's work and returns without waiting. The stream is the jobs' own: one batch of a kind is under
-  // way on a GPU at most. What is asked stays as it is: if the GPU fails, compute() follows. After an error the batch
-  // may be worked on in part.
+  // Enqueues the batch's work and returns without waiting. The stream is for jobs alone; a GPU has at most one batch of
+  // a kind under way. launch() must not overwrite the request, because compute() may have to do the job again after the
+  // GPU has failed. After an Error the work may have been done in part.
   virtual Expected<void> launch(JobBatch /*jobs*/, std::uint32_t /*device*/, device::GpuStream& /*stream*/) {
     return {};
   }
-  // The stream has passed the batch: what else belongs to the answers, such as verdicts, is written to the jobs.
+  // Called when the stream has finished the batch: writes the rest of the answers, such as verdicts, into the jobs.
   virtual void finish(JobBatch /*jobs*/, std::uint32_t /*device*/) {}
 
-  // The same answers on a core. One thread.
+  // Computes the same answers on a core. Called by one thread.
   virtual void compute(JobBatch jobs) = 0;
 };
 
@@ -88,26 +90,26 @@ struct JobKindType {
   std::string_view text;
   std::function<Expected<std::unique_ptr<JobKind>>()> make;
 };
-// Gives zeroed memory that devices can address, 64-byte aligned, alive as long as the engine.
+// Allocates zeroed memory that devices can address, 64-byte aligned. It lives as long as the engine.
 using JobMemory = std::function<Expected<void*>(std::size_t bytes)>;
 
-// A kind of the program's own, as register_element(): a name that is there already ends the program. A plug-in's
-// elements bring theirs (JobUser).
+// Registers a kind that is built in, as register_element() does an element. A name that is there already ends the
+// program. A plug-in's elements bring their kinds by JobUser instead.
 bool register_job_kind(JobKindType type);
 const JobKindType* find_job_kind(std::string_view name);
 
 enum class JobRefusal : std::uint8_t {
   none,      // accepted
-  full,      // the client has as many under way as it may, or all slots of the kind are taken
-  too_late,  // the deadline has passed, or will have when those in front of it are done, as it goes now
+  full,      // the client has as many jobs under way as it may, or all slots of the kind are in use
+  too_late,  // the deadline has passed, or will have passed when the jobs before it are done, at the present speed
   stopped,   // the engine does not run
 };
 std::string_view refusal_text(JobRefusal refusal);
 
 enum class JobOutcome : std::uint8_t {
   done,
-  late,     // done, behind its deadline
-  expired,  // not done: the deadline passed before anything began it
+  late,     // done, after its deadline
+  expired,  // not done: the deadline passed before work on it began
   stopped,  // not done: the engine ended
 };
 
@@ -119,15 +121,15 @@ struct JobAnswer {
   bool done() const { return outcome == JobOutcome::done || outcome == JobOutcome::late; }
 };
 
-// Numbers of a queue. A reader may see a job that is counted as submitted and not yet as anything else.
+// Counters of a queue. A reader may see a job that is counted as submitted and not yet as anything else.
 struct JobCounters {
   std::string_view kind;
   std::uint64_t submitted = 0, completed = 0, late = 0;
   std::uint64_t full = 0, too_late = 0, refused_stopped = 0;  // refused
   std::uint64_t expired = 0, failed_stopped = 0;              // failed
-  std::uint64_t in_flight = 0;                                // accepted, and not yet back
+  std::uint64_t in_flight = 0;                                // accepted, and not back yet
   std::uint64_t batches_gpu = 0, jobs_gpu = 0, batches_cpu = 0, jobs_cpu = 0;
-  std::uint64_t handed_over = 0;    // jobs that a GPU which failed had, done by the cores' thread or expired there
+  std::uint64_t handed_over = 0;    // jobs that a GPU had when it failed; the thread on a core has them then
   std::uint64_t long_launches = 0;  // launches that took a GPU longer than the jobs' slice of a cycle
   std::uint64_t refused() const { return full + too_late + refused_stopped; }
   std::uint64_t failed() const { return expired + failed_stopped; }
@@ -138,11 +140,11 @@ struct JobCounters {
 class JobQueue;
 struct CloseJobClient;
 
-// Where jobs are submitted and their answers taken. Any threads may share one, but take answers in any order then.
+// Submits jobs and takes their answers. Threads may share a client; then any of them may get any answer.
 class JobClient {
  public:
-  // `write(std::byte* job)` writes what is asked into the job's slot, which holds what the job before it left there.
-  // `deadline`: by the time-stamp counter, absolute. Nothing is called or kept where the job is refused.
+  // `write(std::byte* job)` writes the request into the job's slot, which still has the bytes of the job before it.
+  // `deadline`: absolute, by the time-stamp counter. If the job is refused, `write` is not called.
   template <class Write>
   JobRefusal submit(std::uint64_t tag, std::uint64_t deadline, Write&& write) {
     std::uint32_t slot = 0;
@@ -152,8 +154,8 @@ class JobClient {
     return JobRefusal::none;
   }
 
-  // Calls `take(const JobAnswer&)` for those that are back, `most` at most, and returns how many. The job's bytes are
-  // there until `take` returns.
+  // Calls `take(const JobAnswer&)` for each job that is back, for at most `most`, and returns how many there were. The
+  // job's bytes are valid until `take` returns.
   template <class Take>
   unsigned poll(Take&& take, unsigned most = ~0U) {
     unsigned taken = 0;
@@ -163,11 +165,12 @@ class JobClient {
     }
     return taken;
   }
-  // Accepted, and not yet polled.
+  // Jobs that were accepted and not polled yet.
   std::uint32_t under_way() const { return under_way_.load(std::memory_order_acquire); }
 
-  // To sleep until answers come: arm(), poll() once more, and if there is none wait until fd() is readable (poll,
-  // epoll), then disarm(). One thread. -1: the process has no file descriptor left; then sleep in short steps.
+  // To sleep until answers come: call arm(), then poll() once more. If there was no answer, wait until fd() is readable
+  // (poll, epoll). Then call disarm(). For one thread. fd() is -1 if the process has no file descriptor left: then
+  // sleep in short steps.
   int fd() const { return bell_.fd(); }
   void arm() { bell_.arm(); }
   void disarm() { bell_.clear(); }
@@ -191,22 +194,22 @@ class JobClient {
   Bell bell_;
 };
 
-// Ends the use of a client: takes back what is under way, and waits for it. No other thread uses it any more.
+// Closes a client: waits for its jobs under way and drops their answers. No other thread may use the client any more.
 struct CloseJobClient {
   void operator()(JobClient* client) const;
 };
 using JobClientHandle = std::unique_ptr<JobClient, CloseJobClient>;
 
-// The jobs of one kind. It lives as long as the engine; clients end before it.
+// The queue of one kind of jobs. It lives as long as the engine; all clients are closed before.
 class JobQueue {
  public:
-  using Now = std::uint64_t (*)();  // the time-stamp counter; a test has a clock of its own
+  using Now = std::uint64_t (*)();  // the time-stamp counter; tests have a clock of their own
 
-  // `bells`: of the threads that do jobs, the cores' first.
+  // `bells`: of the threads that do jobs; first that of the thread on a core.
   static Expected<std::unique_ptr<JobQueue>> create(std::string_view name, std::unique_ptr<JobKind> kind,
                                                     const JobMemory& memory, std::vector<Bell*> bells, Now now);
 
-  // For `most` jobs under way at a time. Any thread; takes a lock, and allocates.
+  // Opens a client that may have `most` jobs under way. Any thread; takes a lock, and allocates.
   JobClientHandle open(std::uint32_t most);
   std::string_view name() const { return name_; }
   JobKind& kind() { return *kind_; }
@@ -214,7 +217,7 @@ class JobQueue {
   // Any thread. Costs a load for each slot.
   JobCounters counters() const;
 
-  // From here on: of those who do jobs (job_service.h).
+  // From here on: for the threads that do jobs (job_service.h).
 
   // Slots in the order of submitting.
   struct Gathered {
@@ -225,22 +228,22 @@ class JobQueue {
     JobBatch batch() const { return {jobs.data(), count}; }
   };
   enum class By : std::uint8_t { core, gpu };
-  // At most so many of those that wait for a GPU, or for the cores; what has expired goes back.
+  // Takes at most `most` jobs that wait for a GPU, or for a core. Expired ones go back to their clients.
   void gather(By by, std::uint32_t most, Gathered& into);
   bool has_waiting(By by) const { return !(by == By::gpu ? for_gpus_ : for_cores_).empty(); }
-  // Gives them back as done.
+  // Gives the jobs back to their clients as done.
   void deliver(By by, Gathered& done);
-  // A GPU's, to the cores.
+  // A GPU has failed: the jobs that it had go to the thread on a core.
   void hand_over(Gathered& lost);
-  // A GPU takes part, or does so no more.
+  // A GPU begins to do jobs; a GPU does no more.
   void gpu_joins() { gpus_.fetch_add(1); }
   void gpu_leaves();
   bool has_gpus() const { return gpus_.load() != 0; }
-  // How it goes: a batch of so many takes so long.
+  // Reports that a batch of `jobs` took `ticks`, for the estimate behind too_late.
   void goes(std::uint64_t ticks, std::uint32_t jobs);
   void was_long() { long_launches_.fetch_add(1, std::memory_order_relaxed); }
-  // From start() on jobs are accepted. After stop() none is; what waits goes back, and what others still do, they
-  // deliver. True: nothing is in flight.
+  // From start() on jobs are accepted. After stop() they are refused. stop() gives waiting jobs back; jobs that are
+  // being done are still delivered. It returns true when no job is in flight.
   void start() { runs_.store(true); }
   bool stop();
 
@@ -289,10 +292,11 @@ class JobQueue {
 class JobUser {
  public:
   static constexpr std::string_view trait_name = "job_user";
-  // The kinds: registered ones (find_job_kind()), or of its own. Of two of the same name in a chain, the first one's.
+  // The kinds that the element submits: registered ones (find_job_kind()), or its own. If two elements of a chain name
+  // the same kind, the first one's is used.
   virtual std::vector<JobKindType> job_kinds() const = 0;
-  // Once, before lanes start, behind attach(): the queues of these kinds, in their order. Clients may be opened; jobs
-  // are accepted once the engine runs. The element closes its clients when it ends.
+  // Called once, after attach() and before lanes start: the queues of these kinds, in the same order. The element may
+  // open clients now. Jobs are accepted once the engine runs. The element closes its clients in its destructor.
   virtual Expected<void> use_queues(std::span<JobQueue* const> queues) = 0;
 
  protected:

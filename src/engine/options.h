@@ -13,7 +13,7 @@ namespace sluice::engine {
 using port::MemoryOptions;
 using port::PortOptions;
 
-// What a number of Options may be; Engine::create() refuses any other.
+// The allowed values of a number in Options; Engine::create() refuses others.
 struct Range {
   std::int64_t least, most;
   constexpr bool has(std::int64_t value) const { return least <= value && value <= most; }
@@ -25,8 +25,8 @@ inline constexpr Range streams_range{1, 32};
 
 enum class Mode {
   full,            // everything
-  zero_load,       // everything but the device's work: verdicts are the function's constant
-  collector_only,  // receive and collect, then free
+  zero_load,       // everything but the device's work: results are constant (traits.h, NullDevice)
+  collector_only,  // frames are received and collected, then freed
 };
 // As the configuration names it.
 constexpr const char* mode_name(Mode mode) {
@@ -34,11 +34,11 @@ constexpr const char* mode_name(Mode mode) {
   return names[static_cast<int>(mode)];
 }
 
-// realtime: threads that no ordinary thread of the machine preempts (SCHED_FIFO).
+// realtime: no ordinary thread of the machine preempts lanes and workers (SCHED_FIFO).
 enum class Scheduling { normal, realtime };
 
-// Which frames are let in: all, or those that can leave before their deadline (admission.h). automatic: the latter with
-// a GPU.
+// Which frames are let in: all, or only those that can leave before their deadline (admission.h). automatic: in_time
+// with a GPU, else all.
 enum class Admit { automatic, in_time, all };
 // As the configuration names it.
 constexpr const char* admit_name(Admit admit) {
@@ -48,12 +48,11 @@ constexpr const char* admit_name(Admit admit) {
 
 enum class Poll { automatic, busy, adaptive };
 
-// Whether the lanes' time points are spread over the cycle (time_points.h). automatic: where a function of the chain
-// launches each lane's batches by themselves.
+// Whether the lanes' time points are spread over the cycle (time_points.h). automatic: if an element of the chain
+// launches the batches of each lane apart (ElementType::launches_alone).
 enum class Stagger { automatic, on, off };
 
-// The function that is a chain by itself where a configuration names none (element.h, ElementType::usual); empty: there
-// is no such one.
+// The chain of a configuration that names none: the element with ElementType::usual. Empty: there is no such element.
 std::vector<std::string> usual_chain();
 
 struct Options {
@@ -68,18 +67,21 @@ struct Options {
   Poll poll = Poll::automatic;
   Scheduling scheduling = Scheduling::normal;
   Admit admission = Admit::automatic;
-  std::vector<int> cores;            // of the lanes; empty: chosen
-  std::vector<int> forwarder_cores;  // of their forwarders; empty: each lane forwards on its own core
-  int worker_core = -1;              // -1: chosen
-  bool allow_busy_cores = false;     // that the lists name
+  std::vector<int> cores;            // of the lanes; empty: the engine chooses
+  std::vector<int> forwarder_cores;  // of the lanes' forwarders; empty: each lane forwards on its own core
+  int worker_core = -1;              // -1: the engine chooses
+  bool allow_busy_cores = false;     // cores in these lists may have other work
   Mode mode = Mode::full;
-  std::chrono::nanoseconds inline_batch{0};  // what one takes a core, as measured; 0: an estimate (bound.h)
+  std::chrono::nanoseconds inline_batch{0};  // time of a batch on a core, as measured; 0: an estimate (bound.h)
   std::chrono::nanoseconds collect{0};       // µ; 0: an estimate (bound.h)
-  bool collect_measured = false;             // a profile says it
-  int cpu_below = -1;                        // frames per cycle; -1: chosen, by what they cost, too (load.h); 0: never
+  bool collect_measured = false;             // `collect` is from a profile
+  // With fewer frames per cycle the lane computes itself (load.h). -1: the engine chooses, also by what frames cost; 0:
+  // never.
+  int cpu_below = -1;
   std::vector<std::string> chain = usual_chain();
-  unsigned passes = 1;  // of the chain's pipeline (pipeline.h), once it is made
-  bool jobs = false;    // elements of it submit jobs (jobs.h), once it is made
+  // Known once the pipeline is made:
+  unsigned passes = 1;  // of the pipeline (pipeline.h)
+  bool jobs = false;    // elements of it submit jobs (jobs.h)
   std::vector<PortOptions> ports;
   MemoryOptions memory;
 };

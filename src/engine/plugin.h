@@ -1,16 +1,15 @@
-// What a shared object exports to be a plug-in of Sluice: elements from outside the tree. In one of its sources:
+// What a shared object exports to be a plug-in: a file with elements from outside the tree. In one of its sources:
 //
 //   #include <sluice/plugin.h>
 //   SLUICE_PLUGIN("sampler", "1.0", [] { return std::vector<sluice::engine::ElementType>{{.name = "sampler", ...}}; })
 //
 // [plugins] load in the configuration names the file. docs/write-an-element.md leads through one.
 //
-// A plug-in is C++ against these headers, so it fits the program that was built with the very same ones:
-// SLUICE_CONTRACT is a number of theirs. The program looks for it in the file before it runs any of its code, and
-// refuses one of another version.
+// A plug-in fits only a program that was built with the same headers. SLUICE_CONTRACT is a hash of their text. The
+// program looks for it in the file before it runs any of the plug-in's code, and refuses a plug-in with another one.
 //
-// What it registers at its load, reasons (packet/reason.h), is there while it is in use. A plug-in that was taken stays
-// until the program ends.
+// A plug-in registers its reasons for drops (packet/reason.h) when it is loaded. A plug-in that was accepted stays
+// loaded until the program ends.
 #pragma once
 
 #include <cstdint>
@@ -21,12 +20,12 @@
 
 namespace sluice::engine {
 
-// Nothing is ever taken out of it or moved in it.
+// The exported symbol. No member is ever removed or moved.
 struct Plugin {
   const char* contract;  // SLUICE_CONTRACT_MARK
   const char* name;      // snake_case
-  const char* version;   // its own
-  // Once, on the control thread. Throws nothing.
+  const char* version;   // of the plug-in
+  // Called once, by the control thread. Throws nothing.
   std::vector<ElementType> (*elements)();
 };
 
@@ -35,7 +34,7 @@ struct Plugin {
 // "sluice-contract:NUMBER:VERSION;", found in the file.
 #define SLUICE_CONTRACT_MARK "sluice-contract:" SLUICE_CONTRACT ":" SLUICE_CONTRACT_VERSION ";"
 
-// The third argument: what Plugin::elements calls, a lambda without captures or a function.
+// The third argument makes the element types: a function, or a lambda without captures.
 #define SLUICE_PLUGIN(plugin_name, plugin_version, ...)                                              \
   static std::vector<::sluice::engine::ElementType> sluice_plugin_elements() {                       \
     return (__VA_ARGS__)();                                                                          \

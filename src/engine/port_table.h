@@ -1,4 +1,4 @@
-// The ports of a running gateway as a function sees them: indices, names, peers. Constant after start.
+// The ports of a gateway as an element sees them: indices, names, peers. Constant after start.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,8 @@ struct PortInfo {
   std::uint16_t peer = 0;
   bool has_twin = false;
   std::uint32_t lanes = 1;
-  std::string twin = {};    // the interface that has_twin is about
-  bool is_virtual = false;  // the element `device` makes its frames and takes them (port::is_virtual())
+  std::string twin = {};    // name of the twin's interface, if has_twin
+  bool is_virtual = false;  // the element `device` makes its frames and takes them over (port::is_virtual())
   std::string device = {};  // as configured
 };
 

@@ -1,6 +1,7 @@
-// The trait of an element's type whose section names files: so that none is read as one thing and written as another.
+// The trait of an element's type whose section names files. A configuration is refused if it writes a file that it also
+// reads.
 //
-// Thread-safety: the control thread.
+// Thread-safety: called by the control thread.
 #pragma once
 
 #include <string>
@@ -16,13 +17,14 @@ class SectionFiles {
   static constexpr std::string_view trait_name = "section_files";
   struct Read {
     std::string path;
-    std::string what;  // in a sentence's middle: "the file of [section] key"
+    std::string what;  // as in the middle of a sentence: "the file of [section] key"
   };
-  // What is read, as far as it is known before it is read. The file has the section.
+  // The files that are read, as far as they are known without reading them. Called if the configuration has the
+  // section.
   virtual std::vector<Read> reads(Settings& /*section*/) const { return {}; }
-  // Keys of the files that are written as long as the gateway runs. Empty, or "-", is none.
+  // The keys that name files which the running gateway writes. A key whose value is empty or "-" names none.
   virtual std::vector<std::string_view> written() const { return {}; }
-  // Whether the element's own reader sees to it that it writes none of the files that it reads.
+  // Whether the element itself checks that it writes none of the files that it reads.
   virtual bool keeps_them_apart() const { return false; }
 
  protected:

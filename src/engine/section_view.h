@@ -1,4 +1,4 @@
-// A configuration as a trait of an element's type sees it (element.h, ElementType::find_trait).
+// The configuration that a trait of an element's type gets (element.h, ElementType::find_trait).
 #pragma once
 
 #include <string>

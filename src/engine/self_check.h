@@ -1,5 +1,5 @@
-// The trait of an element that knows when it does not do what it is there for: /healthz, ctl, top and the metrics say
-// it as `function_ailing` (control/health.h).
+// The trait of an element that notices when it cannot do its work. /healthz, ctl, top and the metrics show it as
+// `function_ailing` (control/health.h).
 #pragma once
 
 #include <string>
@@ -10,13 +10,13 @@ namespace sluice::engine {
 
 struct Trouble {
   std::string what;    // "vxlan: 192.0.2.2 cannot be reached: the kernel has no route there"
-  std::string remedy;  // what an administrator does; empty: nothing at once
+  std::string remedy;  // what an administrator can do; empty: nothing
 };
 
 class SelfCheck {
  public:
   static constexpr std::string_view trait_name = "self_check";
-  // What is wrong now; a few at most. Any thread, while lanes run.
+  // What is wrong now, a few troubles at most. Called by any thread, while lanes run.
   virtual std::vector<Trouble> troubles() const = 0;
 
  protected:

@@ -1,7 +1,6 @@
-// The trait of an element that runs something besides the packet path: threads and sockets of its own, work of every
-// second.
+// The trait of an element that does work besides the packet path: threads and sockets of its own, periodic work.
 //
-// Thread-safety: metrics() and troubles() any thread, at any time; all else the control thread.
+// Thread-safety: metrics() and troubles() are called by any thread at any time; all else by the control thread.
 #pragma once
 
 #include <chrono>
@@ -17,12 +16,12 @@
 namespace sluice::engine {
 
 struct ServicePlan {
-  std::vector<std::string> twins;        // of all ports, by index; empty: it has none
+  std::vector<std::string> twins;        // the twin's interface, by index of the port; empty: the port has none
   std::chrono::nanoseconds deadline{0};  // the engine's
   StreamAdmission* admission = nullptr;  // outlives the element; null: there is no [profile]
 };
 
-// As Metric (traits.h), of a name that is made up.
+// As Metric (traits.h), but with texts that are made while the program runs.
 struct ServiceMetric {
   std::string name, text;
   std::uint64_t value = 0;
@@ -33,17 +32,17 @@ class Service {
  public:
   static constexpr std::string_view trait_name = "service";
   virtual ~Service() = default;
-  // When all elements are prepared and the kernel's tables are mirrored, before lanes start and the API answers. An
-  // Error ends the start, and nothing is left half-open.
+  // Called when all elements are prepared and the kernel's tables are mirrored, before lanes start and the API answers.
+  // An Error ends the start; the element then leaves nothing open.
   virtual Expected<void> open(const ServicePlan& plan) = 0;
-  // While lanes still run; also of one that was not opened, and twice.
+  // Called while lanes still run. It may be called twice, and without open().
   virtual void close() = 0;
-  // About once a second in between.
+  // Called about once a second between open() and close().
   virtual void tick(std::chrono::steady_clock::time_point /*now*/) {}
   virtual std::vector<ServiceMetric> metrics() const { return {}; }
-  // As SelfCheck (self_check.h).
+  // What keeps the element from its work, as SelfCheck (self_check.h).
   virtual std::vector<Trouble> troubles() const { return {}; }
-  // Routing tables of the kernel's that it fills itself.
+  // The kernel's routing tables that the element itself writes to.
   virtual std::vector<std::uint32_t> kernel_tables() const { return {}; }
 };
 

@@ -1,13 +1,14 @@
-// Notices when a thread was kept from its work: preempted, or its virtual core not run by the machine below. Lanes and
-// workers look at the clock at least once per burst, which is a few microseconds of work; a longer gap between two
-// looks is time in which the thread did nothing.
+// Measures how long a thread was stalled: it was preempted, or the machine below did not run its virtual core. Lanes
+// and workers look at the clock at least once per burst, which is a few microseconds of work. A gap of more than
+// stall_gap_us between two looks counts as a stall.
 //
-// This is what distinguishes a deadline that the machine broke from one that the engine broke, so in doubt a gap is the
-// engine's. What may take long by itself (computing a batch on the core, confirming rules, a driver's receive, transmit
-// or launch call) ends with resume() instead of look(). A stall in the midst of it is not excused. Nor is the wait
-// for a core after a sleep of the thread's own choice. So the sum is a lower bound of the time that the thread waited
-// for a core, and on the CPU device, whose lanes compute nearly all of the time, a low one (docs/engine.md, Time). One
-// writer, any readers.
+// Stalls separate deadlines that the machine broke from those that the engine broke. In doubt a gap is the engine's.
+// Work that may take long by itself ends with resume() instead of look(): computing a batch on the core, confirming
+// rules, a driver's receive, transmit or launch call. A stall during such work is not counted. Nor is the wait for a
+// core after the thread has slept by its own choice. So the sum is a lower bound of the time that the thread waited for
+// a core. On the CPU device, whose lanes compute nearly all the time, it is a low one (docs/engine.md, Time).
+//
+// Thread-safety: one thread writes, any thread reads.
 #pragma once
 
 #include <rte_cycles.h>
@@ -38,16 +39,17 @@ class StallWatch {
       }
     }
   }
-  // `working`: after work whose length is the engine's.
+  // `working`: the thread has just done work that may take long by itself.
   void look(std::uint64_t now, bool working) { working ? resume(now) : look(now); }
-  // After a sleep of the thread's own choice, or work whose length is the engine's: no gap.
+  // After a sleep of the thread's own choice, or work that may take long by itself: no gap is counted.
   void resume(std::uint64_t now) { last_ = now; }
 
   std::uint64_t times() const { return times_.get(); }
-  std::uint64_t ticks() const { return ticks_.get(); }  // together
+  std::uint64_t ticks() const { return ticks_.get(); }  // sum of all stalls
   std::uint64_t longest() const { return longest_.get(); }
-  // Together, until that moment, which may lie in or before the last gap; an earlier gap that it lies in counts whole.
-  // So may, from another thread, one that is just being counted: two moments' difference is for since().
+  // The sum of all stalls until `moment`. If that lies in the last gap, the part of the gap before it counts. If it
+  // lies in an earlier gap, the whole gap counts. So two sums may be out of order, also when another thread reads while
+  // a gap is counted: take their difference by since().
   std::uint64_t ticks_until(std::uint64_t moment) const {
     // Against the writer's order: each is as new as the one before it or newer, so that no gap is taken from a sum
     // without it.
@@ -56,7 +58,7 @@ class StallWatch {
     const std::uint64_t ticks = ticks_.get();
     return ticks - (moment < end ? std::min(end - moment, gap) : 0);
   }
-  // Between two moments, from ticks_until() of each; 0 where what was read of the earlier one is already more.
+  // The stalls between two moments, from the ticks_until() of each; 0 if the earlier sum is the larger one.
   static std::uint64_t since(std::uint64_t earlier, std::uint64_t later) { return later - std::min(earlier, later); }
 
  private:

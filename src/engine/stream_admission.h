@@ -1,24 +1,27 @@
-// Which streams may be there, so that every frame of theirs is on time: section 4.4 of Zhang, Hu and Hua (bound.h).
+// Admits streams only while all their frames can be on time: section 4.4 of Zhang, Hu and Hua (bound.h).
 //
-// A stream <w, d, v> (its largest packet, its deadline, its rate) is accepted beside those that are there when
+// A new stream <w, d, v> (largest packet, deadline, rate) is accepted if
 //     beta + v <= B_I   and   min(theta, d) > bound   and   w <= omega
-// beta is the sum of the accepted rates, theta the shortest of the accepted deadlines; B_I, what the device carries in
-// cycles of I with no batch longer there than the bound allows, is measured with packets of omega bytes (`sluice
-// calibrate`, profile.h), and the bound is bound.h's. Both are kept exactly: rates are whole bits per second, and
-// deadlines a multiset, so that a stream that ends gives back what it took and nothing else.
+//   beta   sum of the accepted rates
+//   theta  shortest accepted deadline
+//   B_I    rate that the device carries in cycles of I, with no batch on it longer than the bound allows. It is
+//   measured
+//          with packets of omega bytes (`sluice calibrate`, profile.h)
+//   bound  as in bound.h
+// Rates are whole bits per second, and deadlines are kept as a multiset. So a stream that ends gives back exactly what
+// it took.
 //
-// A stream that is policed may bring its bucket b at once besides v·t, so that a cycle's work is B_I·I at most,
-// whatever admitted streams do within their buckets, only where also
+// A policed stream may bring its bucket b at once besides v·t. The work of a cycle is then at most B_I·I only if also
 //     (beta + v)·I + (sum of b) <= B_I·I
-// With `counts_bursts` that is a condition; without, what is promised holds as long as no more comes together, and
-// State says how much may and how much fits.
+// With `counts_bursts` this is a condition, too. Without it the promise holds as long as no more comes together; State
+// says how much may come, and how much fits.
 //
-// A stream that is measured (RateMeter) is accepted with the rate that is said of it, and later holds what it was found
-// to bring: change().
+// A stream that is measured (RateMeter) is accepted with its stated rate. Later change() sets the rate that it was
+// found to have.
 //
-// `enforced` = false is the paper's system without admission: everything is accepted, and counted all the same.
+// `enforced` = false is the paper's system without admission: every stream is accepted, and counted.
 //
-// Thread-safety: any thread; a lock that no lane ever takes. Cost: control path, O(log deadlines).
+// Thread-safety: any thread, by a lock that no lane takes. Cost: control path, O(log deadlines).
 #pragma once
 
 #include <chrono>
@@ -41,10 +44,10 @@ struct StreamDemand {
   std::uint32_t largest_packet = 0;      // w, in bytes of the frame in clear; 0: not known, and not judged
   std::chrono::nanoseconds deadline{0};  // d
   std::uint64_t rate = 0;                // v, in bits of frames per second
-  // Of one whose rate may change() later, of all such that are there each its own. Empty: its rate stays.
+  // A unique name for a stream whose rate may change() later. Empty: its rate is fixed.
   std::string share{};
-  // b, of all its buckets, in bytes; 0: nobody holds it to one. The last that they are ordered by: replace() looks for
-  // one that differs in nothing else.
+  // b: the sum of its buckets, in bytes; 0: it is not policed. It must stay the last member, because replace() looks
+  // for a stream that differs only in it.
   std::uint64_t burst = 0;
   auto operator<=>(const StreamDemand&) const = default;
 };
@@ -53,12 +56,12 @@ struct StreamCapacity {
   std::uint64_t rate = 0;             // B_I, in bits of frames per second
   std::chrono::nanoseconds bound{0};  // of the running configuration (Timing)
   std::uint32_t largest_packet = 0;   // omega; 0: any
-  bool measured = true;               // no: what computes now is not what was measured, and nothing is accepted
+  bool measured = true;               // false: another device computes than was measured, and nothing is accepted
   std::chrono::nanoseconds cycle{0};  // I, of the running configuration; 0: there is none, and bursts are not judged
   bool counts_bursts = false;
 };
 
-// accepted, or the condition that does not hold.
+// accepted, or the condition that is not met.
 enum class StreamVerdict : std::uint8_t {
   accepted,
   rate_unknown,
@@ -74,8 +77,8 @@ struct StreamAnswer {
   StreamVerdict verdict = StreamVerdict::accepted;
   StreamDemand demand;
   StreamCapacity capacity;
-  std::uint64_t rate_before = 0;   // beta without this stream, and what is reserved
-  std::uint64_t burst_before = 0;  // of bursts likewise
+  std::uint64_t rate_before = 0;   // beta without this stream, plus reserved rates
+  std::uint64_t burst_before = 0;  // sum of b without this stream, plus reserved bursts
   bool accepted() const { return verdict == StreamVerdict::accepted; }
   // "12 Mbit/s more than 9.99 Gbit/s would exceed the 10 Gbit/s that the device carries in time": for logs and RTSP's
   // 453. Of an accepted one: what is left.
@@ -87,10 +90,11 @@ class StreamAdmission {
   explicit StreamAdmission(const StreamCapacity& capacity, bool enforced = true)
       : capacity_(capacity), enforced_(enforced) {}
 
-  // Judges, and if it is accepted counts it. A rate of 0 is not known, and refused where admission is enforced.
+  // Judges a stream, and counts it if it is accepted. A rate of 0 means that the rate is unknown; such a stream is
+  // refused if admission is enforced.
   StreamAnswer add(const StreamDemand& demand);
-  // Of one that was accepted, with the same numbers; whether there was such a one. One with a share gives back what it
-  // holds by then.
+  // Removes a stream that was accepted with the same numbers. False: there is none. A stream with a share gives back
+  // what the share holds now.
   bool remove(const StreamDemand& demand);
 
   // What a stream with a share holds. A stream that leaves and comes back has another one.
@@ -102,29 +106,29 @@ class StreamAdmission {
     std::vector<std::pair<StreamDemand, std::shared_ptr<Share>>> gone;
     std::vector<std::pair<std::shared_ptr<Share>, std::uint64_t>> bursts;  // those that shares had before
   };
-  // All of `gone` for all of `come`, or, where one of those is refused, nothing: then it answers which and why. What is
-  // in both stays as it is, and is not judged again; of a share that has another burst this alone is.
+  // Replaces all of `gone` by all of `come`. If one of `come` is refused, nothing changes, and the answer says which
+  // and why. Streams in both stay as they are and are not judged again. If only the burst of a share differs, only that
+  // is judged.
   struct Refused {
     std::size_t index;
     StreamAnswer answer;
   };
   std::optional<Refused> replace(const std::vector<StreamDemand>& gone, const std::vector<StreamDemand>& come,
                                  Replaced* replaced = nullptr);
-  // A replacement that holds: until then nobody else gets what it has given back, though beta is without it.
+  // The replacement stays. Until this call nobody else gets what it has given back, though beta is without it.
   void settle(const Replaced& replaced);
-  // Everything as it was before a replacement, shares included; nothing of it is judged.
+  // Undoes a replacement, shares included. Nothing is judged.
   void undo(const Replaced& replaced);
 
-  // Null: no stream of that share is there.
+  // The share with that name; null: there is no such stream.
   std::shared_ptr<Share> share(const std::string& name) const;
-  // Of what a share holds `before` bits per second become `after`, which are its whole or a part of it. Less is never
-  // refused, and more is when beta + after - before > B_I; a refusal is not counted. Empty: the share's stream is not
-  // there any more.
+  // Changes a share, or a part of it, from `before` to `after` bits per second. Less is never refused; more is refused
+  // if beta + after - before > B_I. A refusal is not counted. Empty: the share's stream has ended.
   std::optional<StreamAnswer> change(const std::shared_ptr<Share>& share, std::uint64_t before, std::uint64_t after);
 
   // Whether it refuses what does not fit.
   bool enforced() const { return enforced_; }
-  // From now on: another cycle, or a device that is gone. Streams that are there stay.
+  // Sets the capacity from now on: another cycle, or the device has failed. Accepted streams stay.
   void set_capacity(const StreamCapacity& capacity);
 
   struct State {
@@ -139,7 +143,7 @@ class StreamAdmission {
   };
   State state() const;
   std::string text() const;  // "3 streams of 12 Mbit/s, of 10 Gbit/s that the device carries in time; ..."
-  // For logs: that more may come at once than there is capacity for, and what can be done about it. Empty: it fits.
+  // For logs: that the bursts may exceed the capacity, and what to do about it. Empty: they fit.
   std::string burst_note() const;
 
  private:

@@ -1,7 +1,7 @@
-// The trait of an element's type whose section describes streams that are admitted (stream_admission.h): what they ask
-// for, and what a profile has to have been measured with (profile.h).
+// The trait of an element's type whose section describes streams for admission (stream_admission.h): what they demand,
+// and with what a profile must have been measured (profile.h).
 //
-// Thread-safety: the control thread. The element is in the chain.
+// Thread-safety: called by the control thread. The element is in the chain.
 #pragma once
 
 #include <chrono>
@@ -20,16 +20,16 @@ class StreamSource {
  public:
   static constexpr std::string_view trait_name = "stream_source";
   struct Stream {
-    Settings settings;  // for mistakes
+    Settings settings;  // the stream's section, to report mistakes to
     StreamDemand demand;
   };
-  // In the order of the file. A deadline that is not given is the engine's.
+  // The streams in the order of the file. One without a deadline has the engine's.
   virtual std::vector<Stream> streams(SectionView& view) const = 0;
-  // Names of what is done to them that decide what they cost, such as suites.
+  // Names of the operations that decide what the streams cost, such as cipher suites.
   virtual std::vector<std::string> suites(SectionView& view) const = 0;
-  // What the element does to which family: "protect IPv4".
+  // What the element does to which address family: "protect IPv4".
   virtual std::vector<std::string> kinds(SectionView& view) const = 0;
-  // The largest frame in clear of any stream, in bytes, whatever they say of it; 0: there are none.
+  // The largest frame in clear of any stream, in bytes; 0: there are no streams.
   virtual std::uint32_t largest_packet(SectionView& view) const = 0;
   // Streams that come while the gateway runs.
   struct Later {
@@ -37,7 +37,8 @@ class StreamSource {
     std::string what{};                // "those of clients' media"
   };
   virtual Later later(SectionView& /*view*/) const { return {}; }
-  // Whether streams that come later could be admitted at all with this bound; what keeps them is a mistake at its key.
+  // Whether streams that come later could be admitted at all with this bound. If not, reports a mistake at the key that
+  // prevents it.
   virtual bool check_deadlines(SectionView& /*view*/, std::chrono::nanoseconds /*bound*/) const { return true; }
 
  protected:

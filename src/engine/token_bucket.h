@@ -1,6 +1,6 @@
-// A token bucket on the time-stamp counter: a rate, and how much may come at once after a pause.
+// A token bucket on the time-stamp counter: a rate, and a burst that may come at once after a pause.
 //
-// Thread-safety: none (one per lane thread). Cost: a few ns.
+// Thread-safety: none; each lane thread has its own. Cost: a few ns.
 #pragma once
 
 #include <algorithm>
@@ -10,11 +10,11 @@ namespace sluice::engine {
 
 class TokenBucket {
  public:
-  // A token every `ticks_per_token` ticks, of which `burst` are kept at most. It begins full.
+  // Adds a token every `ticks_per_token` ticks and holds `burst` tokens at most. It begins full.
   TokenBucket(std::uint64_t ticks_per_token, std::uint64_t burst)
       : ticks_per_token_(ticks_per_token), most_(ticks_per_token * burst), credit_(most_) {}
 
-  // Takes one, if there is one at the moment `now`. A moment before the last call's counts as that.
+  // Takes a token, if there is one at the moment `now`. A moment before that of the last call counts as that one.
   bool take(std::uint64_t now) {
     if (now > last_) {
       credit_ += std::min(now - last_, most_ - credit_);

@@ -1,7 +1,8 @@
-// The trait of an element's type that has verbs of its own in `sluice ctl`: what each takes on the command line, what
-// it then asks of the gateway (api.h), and how the answer is printed.
+// The trait of an element's type that has verbs of its own in `sluice ctl`: their arguments, the request to the gateway
+// (api.h) that each makes, and how the answer is printed.
 //
-// Thread-safety: the program's only thread, which is no gateway's. Texts are phrases for people, without a full stop.
+// Thread-safety: `sluice ctl` has one thread, in a process of its own. Texts are phrases for people, without a full
+// stop.
 #pragma once
 
 #include <cstdint>
@@ -17,23 +18,24 @@
 namespace sluice::engine {
 
 struct VerbArgument {
-  std::string name;  // "ADDRESS": by its place; "--limit", "-f,--file": with a value
+  std::string name;  // "ADDRESS": positional; "--limit", "-f,--file": an option with a value
   std::string text;
   bool required = false;
   bool many = false;      // one or more
-  std::string type = {};  // of the value, in --help: "FILE"
-  bool is_file = false;   // a path, which the shell completes
+  std::string type = {};  // of the value, as --help shows it: "FILE"
+  bool is_file = false;   // a path, which bash completion completes
   struct Number {
     unsigned least, most, usual;
   };
-  std::optional<Number> number = std::nullopt;  // else any text
+  std::optional<Number> number = std::nullopt;  // the value is a number; without it any text
 };
 // `--limit N`, of a list.
 inline VerbArgument limit_argument() {
   return {.name = "--limit", .text = "print at most so many", .number = VerbArgument::Number{1, 1'000'000, 100}};
 }
 
-// What stands on the command line, by the arguments' names: "ADDRESS", "--limit", "--file". A number is always there.
+// The words of the command line, by the name of the argument: "ADDRESS", "--limit", "--file". A number is always there:
+// its default if the command line does not have it.
 class VerbWords {
  public:
   std::map<std::string, std::vector<std::string>> given;
@@ -44,7 +46,7 @@ class VerbWords {
     const auto found = given.find(name);
     return found == given.end() ? none : found->second;
   }
-  // Empty: it is not there.
+  // The first word of that argument; empty: there is none.
   std::string one(const std::string& name) const { return all(name).empty() ? std::string() : all(name).front(); }
 };
 
@@ -54,18 +56,18 @@ struct VerbText {
 };
 
 struct VerbRequest {
-  std::string path;     // "/api/v1/NAME/add", or "/api/v1/NAME?limit=5" with what needs no escape
+  std::string path;     // "/api/v1/NAME/add", or "/api/v1/NAME?limit=5" with characters that need no escape
   bool change = false;  // POST
   std::string body = {};
-  // The answer's JSON to text for people.
+  // Makes text for people of the answer's JSON.
   std::function<Expected<VerbText>(const std::string& answer)> print = {};
 };
 
 struct VerbRefusal {
   enum class Kind : std::uint8_t {
-    usage,    // of the words: --help says more
-    input,    // of a value or a file
-    gateway,  // what it has answered
+    usage,    // wrong arguments; the message points to --help
+    input,    // a wrong value or file
+    gateway,  // the gateway has refused it
   };
   Kind kind = Kind::input;
   std::string message;  // a line for each mistake
@@ -74,14 +76,14 @@ inline tl::unexpected<VerbRefusal> refuse_verb(VerbRefusal::Kind kind, std::stri
   return tl::unexpected(VerbRefusal{kind, std::move(message)});
 }
 
-// Reads of the gateway that come before the request itself.
+// Makes a GET request to the gateway, for a verb that has to know something before its own request.
 using VerbReader = std::function<Expected<std::string>(const std::string& path)>;
 
 struct Verb {
   std::string name, text;
   std::vector<VerbArgument> arguments = {};
-  std::string footer = {};  // of --help
-  // Empty: one of `verbs` must follow.
+  std::string footer = {};  // the end of --help
+  // Makes the request. Empty: one of `verbs` must follow on the command line.
   std::function<tl::expected<VerbRequest, VerbRefusal>(const VerbWords& words, const VerbReader& read)> request = {};
   std::vector<Verb> verbs = {};
 };

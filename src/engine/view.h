@@ -1,4 +1,4 @@
-// The trait of an element that shows its own state: the API has it under the element's name (GET /api/v1/functions).
+// The trait of an element that shows its own state in the API (GET /api/v1/functions).
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@ namespace sluice::engine {
 class View {
  public:
   static constexpr std::string_view trait_name = "view";
-  // A JSON value, an object as a rule, of some kilobytes at most. On the API's threads, one call at a time, while lanes
-  // run.
+  // The state as a JSON value, usually an object, of a few kilobytes at most. Called by the API's threads while lanes
+  // run, one call at a time.
   virtual std::string view() const = 0;
 
  protected:

@@ -1,16 +1,17 @@
-// A token bucket that lanes share, of an ACL rule or of an SRTP stream: bits of frames per second, and how many bytes
-// may come at once.
+// A token bucket that lanes share, for an ACL rule or an SRTP stream: a rate in bits of frames per second, and a burst
+// in bytes that may come at once.
 //
-// It keeps the time at which the bucket would be full again (the generic cell rate algorithm, ITU-T I.371), in one
-// atomic word, so that a rate holds for all lanes together. What passes in any time t is at most rate × t + burst. A
-// frame's time is rounded down to 1/16 of a tick: of 64-byte frames at 10 Gbit/s 1 in 2,000 more may pass, at 100
-// Gbit/s 1 in 200. Lanes' time-stamp counters agree within some ticks; a lane whose clock is behind lets less pass. Of
-// a frame longer than the burst none passes, ever.
+// It keeps the time at which the bucket would be full again (the generic cell rate algorithm, ITU-T I.371) in one
+// atomic word. So the rate holds for all lanes together: in any time t at most rate × t + burst passes. A frame's time
+// is rounded down to 1/16 of a tick. For 64-byte frames that lets one in 2,000 more pass at 10 Gbit/s, one in 200 at
+// 100 Gbit/s. The time-stamp counters of lanes agree within some ticks; a lane whose counter is behind lets less pass.
+// A frame that is longer than the burst never passes.
 //
-// The rate may change while lanes take(): for a frame that is judged meanwhile the new rate goes with the old burst, or
-// the other way round. The bucket lacks as many bytes as before, though never more than it holds.
+// The rate may change while lanes call take(). A frame that is judged meanwhile may see the new rate with the old
+// burst, or the old rate with the new burst. The bucket then lacks as many bytes as before, but never more than it
+// holds.
 //
-// Thread-safety: any thread. Cost: one compare-and-swap for each frame that passes; lanes that police by the same rule
+// Thread-safety: any thread. Cost: one compare-and-swap for each frame that passes. Lanes that police by the same rule
 // share its cache line.
 #pragma once
 
@@ -22,14 +23,14 @@ namespace sluice::function {
 
 class alignas(64) Policer {
  public:
-  // `tsc_hz`: ticks of the time-stamp counter per second. The bucket begins full. Of frames longer than `largest` none
-  // passes; 0: any length.
+  // `tsc_hz`: ticks of the time-stamp counter per second. The bucket begins full. A frame longer than `largest` never
+  // passes; 0: any length may.
   Policer(std::uint64_t rate_bits, std::uint64_t burst_bytes, std::uint64_t tsc_hz, std::uint32_t largest = 0)
       : largest_(largest == 0 ? ~std::uint32_t{0} : largest), per_byte_(per_byte_of(rate_bits, tsc_hz)) {
     depth_.store(time_of(burst_bytes), std::memory_order_relaxed);
   }
 
-  // At the moment `tsc`; one thread at a time.
+  // Changes rate and burst at the moment `tsc`. One thread at a time.
   void change(std::uint64_t rate_bits, std::uint64_t burst_bytes, std::uint64_t tsc_hz, std::uint64_t tsc) {
     const Wide before = per_byte_.load(std::memory_order_relaxed), per_byte = per_byte_of(rate_bits, tsc_hz);
     per_byte_.store(static_cast<std::uint64_t>(per_byte), std::memory_order_relaxed);
@@ -44,7 +45,7 @@ class alignas(64) Policer {
   }
   std::uint32_t largest() const { return largest_; }
 
-  // Takes a frame's bytes at the moment `tsc`, if they are there.
+  // Takes a frame's bytes at the moment `tsc`. False: there are not enough.
   bool take(std::uint32_t bytes, std::uint64_t tsc) {
     if (bytes > largest_) return false;
     const std::uint64_t now = tsc * parts_of_tick;

@@ -1,10 +1,11 @@
 // The Internet checksum: RFC 1071 (computation), RFC 1624 (incremental update), and the pseudo-headers of RFC 768, RFC
 // 9293 and RFC 8200 section 8.1.
 //
-// Sums and checksums are in memory order: sums add 16-bit words as the machine loads them, and the result is stored as
-// it is, which gives the right bytes on any byte order (RFC 1071 section 2B). No call allocates or fails; any thread.
-// Cost: the inline calls a few cycles. Sums: of 64 bytes and more some 40 cached bytes a cycle with AVX2, 9 on x86-64's
-// baseline; of fewer some 4.
+// Sums and checksums are in memory order: 16-bit words are added as the machine loads them, and the result is stored
+// without a conversion. That gives the right bytes on any byte order (RFC 1071 section 2B).
+//
+// No call allocates or fails. Thread-safety: any thread. Cost: inline calls take a few cycles. Sums of 64 bytes or more
+// take a cycle for about 40 cached bytes with AVX2, for 9 on baseline x86-64; shorter ones for about 4.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +16,7 @@
 
 namespace sluice::packet {
 
-// `sum` and the words of `bytes`; every part but the last must have an even length. Sums up to 2^32 words.
+// Adds the words of `bytes` to `sum`. Every part but the last must have an even length. At most 2^32 words in all.
 std::uint64_t partial_sum(const void* bytes, std::size_t length, std::uint64_t sum = 0);
 
 // The ones' complement sum, 16 bits, with all carries added.
@@ -38,10 +39,10 @@ inline std::uint16_t internet_checksum(const void* bytes, std::size_t length) {
 }
 
 // What `header.checksum` must hold; options included, the present value of the field left out.
-// Memory of the header's own length (IHL) is read.
+// Reads as many bytes as the header's length field (IHL) says.
 std::uint16_t ipv4_header_checksum(const Ipv4Header& header);
 
-// The checksum of a header without options (IHL 5) is right. About 2 ns.
+// Whether the checksum of a header without options (IHL 5) is right. About 2 ns.
 inline bool ipv4_checksum_ok(const void* header) {
   // Loaded one by one: an array would go through the stack.
   const auto word = [header](std::size_t i) {
@@ -53,14 +54,15 @@ inline bool ipv4_checksum_ok(const void* header) {
   return (sum % 0xffff == 0) & (sum != 0);  // a ones' complement sum of 0xffff: one multiplication, no folding
 }
 
-// The checksum after a covered 16-bit word changed from `before` to `after` (RFC 1624 equation 3); all in memory order.
+// The checksum after one 16-bit word that it covers has changed from `before` to `after` (RFC 1624 equation 3). All in
+// memory order.
 constexpr std::uint16_t update_checksum(std::uint16_t checksum, std::uint16_t before, std::uint16_t after) {
   const std::uint32_t sum =
       static_cast<std::uint16_t>(~checksum) + std::uint32_t{static_cast<std::uint16_t>(~before)} + after;
   return static_cast<std::uint16_t>(~fold_sum32(sum));
 }
 
-// TTL - 1 and the checksum to match, the same value as a full recomputation. The caller has seen that the TTL is not 0.
+// Decrements the TTL, which must not be 0, and updates the checksum to the value that a full recomputation gives.
 inline void decrement_ttl(Ipv4Header& header) {
   --header.ttl;
   // The TTL is the high byte of its word, which falls by 0x0100: equation 3 comes down to adding that to the checksum,

@@ -1,12 +1,14 @@
-// Headers as they lie on the wire: byte-exact views to lay over frame memory at any alignment.
+// Headers as they are on the wire: structs to lay over the bytes of a frame, at any alignment.
 //
-// Fields wider than a byte hold network order; be16()/be32() convert in both directions. The views are packed and may
-// alias bytes, so `header_at<Ipv4Header>(frame, 14)` is defined for any address. No checks here: see packet/parse.h.
+// Fields wider than a byte are in network order; be16() and be32() convert both ways. The structs are packed and may
+// alias bytes, so `header_at<Ipv4Header>(frame, 14)` is defined for any address. Nothing is checked here: see
+// packet/parse.h.
 //
 // Sources: IEEE 802.3 and 802.1Q, RFC 826 (ARP), RFC 791 (IPv4), RFC 8200 (IPv6), RFC 9293 (TCP), RFC 768 (UDP),
 // RFC 792 (ICMP), RFC 4443 (ICMPv6).
-// The views and byte orders work in device code (nvcc --expt-relaxed-constexpr), where packed fields are read byte by
-// byte: a kernel that is bound by loads reads aligned words instead.
+//
+// All of it works in device code (nvcc --expt-relaxed-constexpr). There packed fields are read byte by byte, so a
+// kernel whose speed is bound by loads should read aligned words instead.
 #pragma once
 
 #include <cstddef>
@@ -54,7 +56,7 @@ inline constexpr std::uint8_t protocol_sctp = 132;
 inline constexpr std::uint8_t protocol_udp_lite = 136;
 inline constexpr std::uint8_t protocol_mpls = 137;  // in IP
 
-// Extension headers that those who receive a packet skip: all but AH's, which is a protocol here.
+// IPv6 extension headers that a parser skips: all but AH, which counts as a protocol here.
 constexpr bool is_ipv6_extension(std::uint8_t next_header) {
   constexpr std::uint64_t all = (std::uint64_t{1} << protocol_hop_by_hop) | (std::uint64_t{1} << protocol_routing) |
                                 (std::uint64_t{1} << protocol_fragment) |
@@ -62,7 +64,7 @@ constexpr bool is_ipv6_extension(std::uint8_t next_header) {
   return next_header < 64 && (all >> next_header & 1) != 0;
 }
 
-// Whose header begins with the two ports, of all that Sluice knows.
+// Whether the protocol's header begins with the two ports.
 constexpr bool has_ports(std::uint8_t protocol) {
   constexpr std::uint64_t low =
       (std::uint64_t{1} << protocol_tcp) | (std::uint64_t{1} << protocol_udp) | (std::uint64_t{1} << protocol_dccp);
@@ -75,7 +77,7 @@ struct [[gnu::packed, gnu::may_alias]] EthernetHeader {
   std::uint16_t ethertype;
 };
 
-// Behind EthernetHeader when is_vlan_tag() of its ethertype.
+// Follows EthernetHeader if is_vlan_tag(its ethertype).
 struct [[gnu::packed, gnu::may_alias]] VlanHeader {
   std::uint16_t tci;  // priority 3 bits, DEI 1 bit, VLAN id 12 bits
   std::uint16_t ethertype;
@@ -186,7 +188,7 @@ inline Header& header_at(std::uint8_t* frame, std::size_t offset) {
   return *reinterpret_cast<Header*>(frame + offset);
 }
 
-// Six bytes of a link address as one word, for comparisons; reads the two bytes behind them too.
+// The six bytes of a MAC address as one word, for comparisons. It also reads the two bytes behind them.
 inline constexpr std::uint64_t mac_word_mask = 0xffff'ffff'ffff;
 inline std::uint64_t mac_word(const std::uint8_t* address) {
   std::uint64_t word;

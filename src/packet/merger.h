@@ -1,13 +1,13 @@
-// Puts TCP frames that follow each other together into one packet of up to 64 KB, for a kernel that takes such
-// (virtio_net_hdr, GSO): the reverse of Segmenter (packet/offload.h). One packet then goes through the kernel instead
-// of forty.
+// Merges consecutive TCP frames into one packet of up to 64 KB, for a kernel that takes such packets (virtio_net_hdr,
+// GSO). The kernel then handles one packet instead of forty. Segmenter (packet/offload.h) does the reverse.
 //
-// What a card makes of the packet are the frames that it came from, to the byte. All headers are the same but for what
-// counts up (sequence, IPv4 identification), no frame but the last is shorter or has PSH, and each has a right
-// checksum, for a damaged frame must not come out whole: it is verified where the caller does not know it to be right.
+// A card that segments the packet again gives exactly the frames that were merged. So all headers must be the same but
+// for the fields that count up (sequence number, IPv4 identification). Only the last frame may be shorter or have PSH.
+// Each frame must have a right checksum, so that a damaged frame does not come out as a good one: it is verified unless
+// the caller knows that it is right.
 //
-// No call allocates or fails otherwise. Any thread. Cost: a look at the headers, and where a checksum is verified a
-// pass over the frame's bytes (packet/checksum.h).
+// No call allocates. Thread-safety: none; each thread has its own. Cost: a look at the headers, and for a checksum that
+// is verified a pass over the frame's bytes (packet/checksum.h).
 #pragma once
 
 #include <cstddef>
@@ -19,23 +19,24 @@ namespace sluice::packet {
 
 class Merger {
  public:
-  // Without VLAN tags, IPv4 options and IPv6 extension headers.
+  // Frames with VLAN tags, IPv4 options or IPv6 extension headers are not merged.
   static constexpr std::size_t most_header_bytes = 14 + 40 + 60;
 
-  // Of a frame's transport checksum.
+  // What the caller knows of a frame's transport checksum.
   enum class Checksum : std::uint8_t { to_verify, known_right };
 
-  // `frame` stays where it is until write_headers(). False: it is none that others may follow.
+  // Begins a packet with this frame, which must stay in memory until write_headers(). False: no frame can be merged to
+  // it.
   bool begin(const std::uint8_t* frame, std::size_t length, Checksum checksum);
-  // False: it does not follow the last one, which ends the packet.
+  // Adds the next frame. False: it does not follow the last one, and the packet is complete.
   bool add(const std::uint8_t* frame, std::size_t length, Checksum checksum);
 
-  // Of each frame, in front of its payload.
+  // Bytes of the headers of each frame.
   std::size_t header_bytes() const { return header_bytes_; }
   std::size_t transport() const { return places_.transport; }
-  // Of each frame but the last.
+  // Bytes of payload of each frame but the last.
   std::size_t payload_bytes() const { return payload_bytes_; }
-  // Those of the packet, its checksum unfinished.
+  // Writes the headers of the packet, with an unfinished checksum (packet/offload.h).
   void write_headers(std::uint8_t* to) const;
 
  private:

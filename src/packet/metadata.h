@@ -1,5 +1,5 @@
-// Packet metadata: where the headers of a frame lie and what they are. The one parser of frames; who needs a header's
-// field reads it at the place that the metadata names.
+// Packet metadata: where the headers of a frame lie, and what they are. All code uses this parser, and reads a field of
+// a header at the offset that the metadata gives.
 //
 //   Metadata meta;
 //   read_metadata(frame, length, Depth::transport, meta);
@@ -11,7 +11,7 @@
 //     ...                                    // `inner` describes the packet in the tunnel
 //   }
 //
-// Never refuses a frame: it says how far the headers reach. Its limits, the same for all who ask:
+// It never refuses a frame: it says how far the headers reach. What it looks behind:
 //   VLAN tags          802.1Q, 802.1ad and 0x9100: as many as there are
 //   IPv4 options       skipped
 //   extension headers  IPv6's hop-by-hop, routing, destination options and fragment headers: as many as there are,
@@ -20,10 +20,10 @@
 //                      without it
 //   jumbograms         no payload length in front of hop-by-hop options: all of the frame (ipv6_length.h)
 //   other links        802.3 lengths, LLC and SNAP hold no IP here
-// Checksums and addresses are not looked at: packet/parse.h does, for who forwards.
+// It checks no checksum and no address. packet/parse.h does that, for elements that forward.
 //
-// Thread-safety: any thread. Reads nothing at or behind frame + length. Cost: 3 ns of what most frames are, which
-// read_plain() takes, some 10 ns of others, 2 ns more for each extension header.
+// Thread-safety: any thread. It reads nothing at or behind frame + length. Cost: 3 ns for a plain frame (read_plain()),
+// about 10 ns for others, and 2 ns for each extension header.
 #pragma once
 
 #include <algorithm>
@@ -34,45 +34,45 @@
 
 namespace sluice::packet {
 
-// How much of Metadata is filled in; the rest is as made.
+// How much of Metadata is filled in. The other fields keep their initial values.
 enum class Depth : std::uint8_t {
   link,       // link, network, type, tags
-  network,    // and all that the IP headers say
-  transport,  // and ports, has_header, payload
+  network,    // also all fields that come from the IP headers
+  transport,  // also ports, has_header, payload
 };
 
-// Offsets count from the frame's first byte, of an inner packet's headers too.
+// All offsets count from the frame's first byte, also those of an inner packet.
 struct Metadata {
-  std::uint32_t link = 0;       // of the Ethernet header; of a packet without one: as `network`
-  std::uint32_t network = 0;    // of what is behind the Ethernet header and its tags
-  std::uint32_t transport = 0;  // of what is behind all IP headers; of a later fragment: of its piece
-  std::uint32_t end = 0;        // of the IP packet, which may be padded; not behind the frame
+  std::uint32_t link = 0;       // offset of the Ethernet header; of a packet without one: as `network`
+  std::uint32_t network = 0;    // offset of what follows the Ethernet header and its tags
+  std::uint32_t transport = 0;  // offset of what follows all IP headers; in a later fragment: of its data
+  std::uint32_t end = 0;        // offset of the end of the IP packet, without padding; never behind the frame
   std::uint32_t ip_length = 0;  // bytes of the IP packet, as its header says
-  std::uint32_t payload = 0;    // behind the transport header; `transport` where there is none that is known
+  std::uint32_t payload = 0;    // offset of what follows the transport header; `transport` if no such header is known
   std::uint32_t payload_end = 0;
-  // IPv6: of the fragment header, and of the byte that announces that; 0: there is none. Of several: the first that
-  // makes it a fragment, or the last.
+  // IPv6: the offsets of the fragment header, and of the next-header byte that names it; 0: there is none. With several
+  // fragment headers: the first one that makes the packet a fragment, else the last one.
   std::uint32_t fragment_header = 0, fragment_named_at = 0;
   std::uint16_t tags = 0;                               // number of VLAN tags
-  std::uint16_t type = 0;                               // ethertype behind them; a tag's: the frame ends in one
+  std::uint16_t type = 0;                               // ethertype behind the tags; a tag's: the frame ends in a tag
   std::uint16_t fragment_offset = 0;                    // in units of eight bytes
   std::uint16_t source_port = 0, destination_port = 0;  // host order
   std::uint8_t family = 0;                              // 4 or 6; 0: no IP, or its header contradicts itself
-  std::uint8_t protocol = 0;           // of the transport; of a chain that is cut: of the last header that is there
-  std::uint8_t fragment_protocol = 0;  // of a fragment: what it is one of; IPv6: as its fragment header names it
+  std::uint8_t protocol = 0;           // of the transport header; if chain_cut: of the last header that is there
+  std::uint8_t fragment_protocol = 0;  // of the datagram that a fragment is part of; IPv6: as the fragment header says
   bool whole = false;                  // the IP packet is not longer than the frame
-  bool chain_cut = false;              // it ends within its extension headers
-  bool routed = false;                 // an IPv6 routing header is there: the last destination is in that
+  bool chain_cut = false;              // the packet ends within its extension headers
+  bool routed = false;                 // there is an IPv6 routing header, which has the final destination
   bool more_fragments = false;
-  bool behind_atomic = false;    // a fragment whose header comes behind an atomic one's: Linux refuses it
-  bool later = false;            // a fragment that is not the first: no transport header
-  bool hides_transport = false;  // a later fragment over the flags of TCP's header (RFC 1858, RFC 3128)
-  bool has_ports = false;        // has_ports(protocol), and they are there
-  bool has_header = false;       // the transport header is whole: of TCP with its options, UDP, UDP-Lite, SCTP, ICMP
+  bool behind_atomic = false;    // a fragment header follows an atomic one: Linux refuses such a packet
+  bool later = false;            // a fragment that is not the first: it has no transport header
+  bool hides_transport = false;  // a later fragment that overwrites the flags of a TCP header (RFC 1858, RFC 3128)
+  bool has_ports = false;        // the protocol has ports, and they are in the frame
+  bool has_header = false;       // the whole transport header is there: TCP with options, UDP, UDP-Lite, SCTP, ICMP
 
   bool operator==(const Metadata&) const = default;
 
-  // The addresses in the frame that this is of, in network order; of IP.
+  // The IP addresses in `frame`, in network order. Only if `family` is not 0.
   const std::uint8_t* source(const std::uint8_t* frame) const {
     return frame + network + (family == 4 ? offsetof(Ipv4Header, source) : offsetof(Ipv6Header, source));
   }
@@ -81,24 +81,24 @@ struct Metadata {
   }
 
   bool fragment() const { return fragment_offset != 0 || more_fragments; }
-  // IP of which nothing is cut.
+  // A complete IP packet: nothing of it is cut.
   bool is_whole_packet() const { return family != 0 && whole && !chain_cut; }
-  // The same, and no piece of another.
+  // A complete IP packet that is no fragment.
   bool is_datagram() const { return is_whole_packet() && !fragment(); }
-  // By its ethertype IP, or cut before that is known, but nothing that can be read as IP.
+  // The ethertype says IP, or is cut, but there is no IP header that can be read.
   bool is_broken() const {
     return family == 0 && (type == ethertype_ipv4 || type == ethertype_ipv6 || is_vlan_tag(type));
   }
 };
 
-// From the Ethernet header on. `meta` must be as made.
+// Reads a frame from its Ethernet header on. `meta` must have its initial values.
 void read_metadata(const std::uint8_t* frame, std::uint32_t length, Depth depth, Metadata& meta);
-// The same of the frame in [at, end) of `frame`, one in a tunnel.
+// The same for an inner frame, in the bytes [at, end) of `frame`.
 void read_frame_metadata(const std::uint8_t* frame, std::uint32_t at, std::uint32_t end, Depth depth, Metadata& meta);
-// The same of a packet without a link, of the IP version that it says, whose header is at `at`.
+// The same for a packet without an Ethernet header. Its IP header begins at `at` and says the version.
 void read_ip_metadata(const std::uint8_t* frame, std::uint32_t at, std::uint32_t length, Depth depth, Metadata& meta);
-// Goes over extension headers from `meta.transport` on, the first of which is `meta.protocol`: how a packet goes on
-// behind a header that is not skipped here (AH). Ports and payload are not read again.
+// Skips extension headers from `meta.transport` on, of which the first has the protocol `meta.protocol`: for a packet
+// that goes on behind a header which this parser does not skip (AH). It does not read ports and payload again.
 void walk_extensions(const std::uint8_t* frame, Metadata& meta);
 
 enum class Tunnel : std::uint8_t {
@@ -113,16 +113,17 @@ enum class Tunnel : std::uint8_t {
   nsh,     // RFC 8300
 };
 
-// Of the packet in the tunnel that ends behind `outer`'s headers, to the depth `transport`. `outer`: of the same frame,
-// to that depth; an inner one is asked for what it holds itself. Shims between (MPLS or NSH in GRE, say) are gone
-// through. none: no tunnel, or nothing in it that is Ethernet or IP; `inner` is then as made. A tunnel over UDP is
-// known by its destination port. `inner` must be as made. `length`: of the frame.
+// Reads the packet in the tunnel whose header follows the headers of `outer`, to Depth::transport. `outer`: of the same
+// frame, read to the same depth. For a tunnel in a tunnel call it again with the inner one as `outer`. Headers in
+// between are skipped, such as MPLS or NSH in GRE. none: there is no tunnel, or it holds neither Ethernet nor IP;
+// `inner` is unchanged. A tunnel over UDP is recognised by its destination port. `inner` must have its initial values.
+// `length`: of the frame.
 Tunnel read_inner(const std::uint8_t* frame, std::uint32_t length, const Metadata& outer, Metadata& inner);
 
 // UDP's destination ports of tunnels.
 inline constexpr std::uint16_t port_vxlan = 4789, port_vxlan_gpe = 4790, port_geneve = 6081, port_gtp_u = 2152,
                                port_mpls = 6635;
-// Whether read_inner() may find a packet in an IP packet of this protocol and, of UDP, this destination port.
+// Whether read_inner() may find a tunnel in an IP packet of this protocol and, for UDP, with this destination port.
 constexpr bool may_be_tunnel(std::uint8_t protocol, std::uint16_t destination_port) {
   if (protocol == protocol_udp) {
     return destination_port == port_vxlan || destination_port == port_vxlan_gpe || destination_port == port_geneve ||
@@ -134,8 +135,8 @@ constexpr bool may_be_tunnel(std::uint8_t protocol, std::uint16_t destination_po
 
 namespace detail {
 
-// What is behind the link, of `type`, from `l3` on. True: `meta`, whose link is there, is filled to the depth
-// `transport`; false: it is as it was.
+// Reads what follows the Ethernet header: `type`, from `l3` on. `meta.link` is set. True: `meta` is filled to
+// Depth::transport. False: `meta` is unchanged.
 [[gnu::always_inline]] inline bool read_plain_ip(const std::uint8_t* frame, std::uint16_t type, std::uint32_t l3,
                                                  std::uint32_t length, Metadata& meta) {
   if (length < l3 + sizeof(Ipv4Header)) return false;
@@ -189,9 +190,10 @@ namespace detail {
 
 }  // namespace detail
 
-// What most frames are: untagged, IPv4 without options or IPv6 without extension headers, whole, no fragment, TCP or
-// UDP with a whole header. True: `meta`, as made before, is filled to the depth `transport`. False: it is none such,
-// and `meta` is as it was. Of a `meta` that is not handed on only what is read is made.
+// The fast case, for plain frames: untagged, IPv4 without options or IPv6 without extension headers, complete, no
+// fragment, TCP or UDP with a complete header. True: `meta`, which had its initial values, is filled to
+// Depth::transport. False: the frame is not plain, and `meta` is unchanged. It is inline, so that the compiler leaves
+// out the fields that a caller does not read.
 [[gnu::always_inline]] inline bool read_plain(const std::uint8_t* frame, std::uint32_t length, Metadata& meta) {
   constexpr std::uint32_t l3 = sizeof(EthernetHeader);
   return length >= l3 &&

@@ -1,14 +1,14 @@
-// What a network card does for the host that sends through it, in software: finishing checksums and cutting up what is
-// longer than the MTU.
+// Two offloads of a network card, in software: it finishes checksums, and segments packets that are longer than the
+// MTU.
 //
-// A host's kernel leaves both to the card. A virtual interface (veth, TAP, virtio) has none: its frames arrive with the
-// pseudo-header's sum where the checksum belongs, and up to 64 KB long (Linux: CHECKSUM_PARTIAL, GSO). Where a driver
-// says so it is by the fields of a virtio_net_hdr (VIRTIO 1.2, 5.1.6): where a checksum starts, where it is stored, and
-// how many bytes of payload a segment has.
+// A host's kernel leaves both to the card, but a virtual interface (veth, TAP, virtio) has no card. Its frames arrive
+// with an unfinished checksum, which is the sum of the pseudo-header alone, and up to 64 KB long (Linux:
+// CHECKSUM_PARTIAL, GSO). A driver may describe such a frame by a virtio_net_hdr (VIRTIO 1.2, 5.1.6): where the
+// checksum starts, where it is stored, and how many bytes of payload a segment has.
 //
-// No call allocates or fails in another way than it says; none reads or writes outside the frame. Any thread. Cost: a
-// pass over the bytes that a checksum covers (packet/checksum.h); the look for a mark some 10 ns. Cutting up copies
-// each payload and sums it once; the headers it sums once for the whole packet.
+// No call allocates, and none reads or writes outside the frame. Thread-safety: any thread; a Segmenter is one
+// thread's. Cost: a pass over the bytes that a checksum covers (packet/checksum.h); the look for an unfinished checksum
+// about 10 ns. The Segmenter copies and sums each payload once, and sums the headers once for the whole packet.
 #pragma once
 
 #include <cstddef>
@@ -19,41 +19,41 @@
 
 namespace sluice::packet {
 
-// Of an IP packet in its frame of which nothing is cut, and that is no fragment.
+// The metadata of a frame with a complete IP packet that is no fragment; empty for any other frame.
 std::optional<Metadata> find_headers(const std::uint8_t* frame, std::size_t length);
 
-// The checksum at `start` + `offset` holds the pseudo-header's sum and covers all from `start` on. SCTP's CRC32c (RFC
-// 9260, appendix A), which has no pseudo-header, is made where the packet is one of SCTP. False: it lies outside the
-// frame.
+// Finishes the checksum at `start` + `offset`, which holds the sum of the pseudo-header and covers all bytes from
+// `start` on. If the packet is SCTP it makes the CRC32c instead (RFC 9260, appendix A), which has no pseudo-header.
+// False: the checksum would lie outside the frame.
 bool finish_checksum(std::uint8_t* frame, std::size_t length, std::size_t start, std::size_t offset);
 
-// For drivers that do not say (AF_XDP): finishes the checksum of TCP and UDP that is exactly the pseudo-header's sum,
-// and of SCTP that is 0. A right checksum that happens to be that sum comes out as it was. False: there is no such
-// mark.
+// For drivers that do not describe frames (AF_XDP): finishes a checksum that looks unfinished. For TCP and UDP that is
+// one equal to the sum of the pseudo-header, for SCTP one of 0. A right checksum that happens to have that value stays
+// as it is. False: no checksum looks unfinished.
 bool finish_marked_checksum(std::uint8_t* frame, std::size_t length);
 
 enum class Segmentation : std::uint8_t { tcp, udp };
 
-// A TCP or UDP packet that is cut up into frames, each with the headers of the whole.
+// Segments a TCP or UDP packet into frames, each with the headers of the packet.
 //
 //   Segmenter segments;
 //   if (segments.begin(frame, length, Segmentation::tcp, 1448))
 //     while (!segments.done()) segments.write_next(capacity);   // next_length() bytes
 //
-// As Linux does it (tcp_gso_segment): the sequence number and the IPv4 identification count up, FIN and PSH are of the
-// last segment and CWR of the first (RFC 3168), every length and checksum is right, where the pseudo-header's sum was.
-// A packet in a VXLAN tunnel is cut up within it (skb_udp_tunnel_segment): each segment has the outer headers, too,
-// with a UDP checksum where the whole had one.
+// It does as Linux (tcp_gso_segment): the sequence number and the IPv4 identification count up. Only the last segment
+// has FIN and PSH, only the first has CWR (RFC 3168). Every length is right, and every checksum is finished. A packet
+// in a VXLAN tunnel is segmented within the tunnel (skb_udp_tunnel_segment): each segment has the outer headers, too,
+// with a UDP checksum if the packet had one.
 class Segmenter {
  public:
-  // `frame` stays where it is until done(), its transport checksum unfinished. False: not such a packet, or one in
-  // another tunnel: its transport is not where `checksum_start` says.
+  // `frame` must stay in memory until done(). Its transport checksum is unfinished. False: it is no such packet, or it
+  // is in another kind of tunnel, so that its transport header is not at `checksum_start`.
   bool begin(const std::uint8_t* frame, std::size_t length, Segmentation kind, std::size_t payload_bytes,
              std::size_t checksum_start);
   bool done() const { return at_ == end_; }
   std::size_t next_length() const { return headers_ + next_payload(); }
   void write_next(std::uint8_t* to);
-  // Gives the rest up.
+  // Gives up the remaining segments.
   void drop() { at_ = end_; }
 
  private:

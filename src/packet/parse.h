@@ -1,4 +1,4 @@
-// What kind of frame this is, and whether it is well formed: the checks that a router makes before it looks up a route.
+// The checks that a router makes before it looks up a route: what kind of frame it is, and whether it is well formed.
 //
 //   FrameView view;
 //   if (const Reason reason = parse_frame(data, length, view); reason != no_reason) burst.drop(i, reason);
@@ -6,13 +6,13 @@
 //   else ...  // view.kind is ipv4 or ipv6: a unicast packet without options, fit for the fast path
 //
 // Validation follows RFC 1812 sections 5.2.2 (header), 5.3.4 (link-layer broadcast) and 5.3.7 (martian addresses), and
-// RFC 8200 section 3 and RFC 4291 section 2 for IPv6. The TTL is only reported: whether it suffices depends on whose
-// packet it is. Bytes behind the IP packet (Ethernet padding) are fine. Whether the frame is addressed to this port's
-// own MAC address is the port's business.
+// RFC 8200 section 3 and RFC 4291 section 2 for IPv6. The TTL is reported, not checked: whether it suffices depends on
+// whose packet it is. Bytes behind the IP packet (Ethernet padding) are allowed. The frame's destination MAC address is
+// not compared with the port's.
 //
-// Thread-safety: any thread. Cost: 2 to 5 ns for unicast IPv4 and IPv6 without options; everything else takes the call
-// to parse.cc. Reads nothing at or behind data + length. A caller that only wants to know that a frame is of the usual
-// kind asks is_plain_ipv4() and is_plain_ipv6() first, which make no view.
+// Thread-safety: any thread. It reads nothing at or behind data + length. Cost: 2 to 5 ns for unicast IPv4 and IPv6
+// without options; other frames take a call to parse.cc. is_plain_ipv4() and is_plain_ipv6() tell only whether a frame
+// is of these usual kinds, and make no view.
 #pragma once
 
 #include <algorithm>
@@ -30,7 +30,7 @@ namespace sluice::packet {
 enum class FrameKind : std::uint8_t {
   ipv4,
   ipv6,
-  // Valid, but not for the fast path, the host's kernel takes it: other ethertypes (ARP, VLAN tags, 802.3 lengths),
+  // Valid, and for the host's kernel, not for the fast path: other ethertypes (ARP, VLAN tags, 802.3 lengths),
   // link-layer or IP multicast and broadcast, link-local addresses, the unspecified address as a source, IPv4 options,
   // IPv6 hop-by-hop options.
   host,
@@ -40,8 +40,8 @@ struct FrameView {
   FrameKind kind;
   std::uint8_t ttl;         // or hop limit
   std::uint8_t protocol;    // or the next header of the IPv6 header (44 for a fragment)
-  std::uint8_t l3_offset;   // of the IP header in the frame; behind the Ethernet header when there is no IP
-  std::uint16_t l3_length;  // bytes of the IP packet, header included, as the header says; 0: the frame holds no IP
+  std::uint8_t l3_offset;   // offset of the IP header in the frame; without IP: of what follows the Ethernet header
+  std::uint16_t l3_length;  // bytes of the IP packet with its header, as the header says; 0: the frame has no IP
   bool fragment;            // a fragment of a datagram, first or later
 };
 
@@ -96,13 +96,13 @@ inline constexpr std::uint32_t plain_ipv6_mask = 0x00f0ffff, plain_ipv6_word = 0
 
 }  // namespace detail
 
-// Whether the options of this IPv4 packet, whose header parse_frame() found good, hold a loose or strict source route
-// (RFC 791 section 3.1). What follows an option that is itself malformed is not looked at.
+// Whether the options of an IPv4 packet have a loose or strict source route (RFC 791 section 3.1). parse_frame() must
+// have found its header good. Nothing behind a malformed option is looked at.
 [[gnu::cold]] bool has_source_route(const std::uint8_t* packet);
 
-// Whether the frame is IPv4 without options that passes every check of parse_frame() on what lies behind the link
-// addresses, and needs no closer look (rare addresses do). All conditions are one branch: they nearly always hold.
-// About 2 ns.
+// Whether the frame is IPv4 without options and passes every check of parse_frame() but those of the MAC addresses.
+// False also for rare addresses, which need a closer look. All conditions are one branch, because they nearly always
+// hold. About 2 ns.
 [[gnu::always_inline]] inline bool is_plain_ipv4(const std::uint8_t* data, std::uint32_t length) {
   constexpr std::uint32_t l3 = sizeof(EthernetHeader);
   if (length < l3 + sizeof(Ipv4Header) ||
@@ -133,7 +133,7 @@ inline constexpr std::uint32_t plain_ipv6_mask = 0x00f0ffff, plain_ipv6_word = 0
   return fine != 0;
 }
 
-// no_reason, and `view` describes the frame; or why the frame must be dropped, and `view` is unspecified.
+// no_reason: `view` describes the frame. Else: why the frame must be dropped; `view` has any values then.
 [[gnu::always_inline]] inline Reason parse_frame(const std::uint8_t* data, std::uint32_t length, FrameView& view) {
   constexpr std::uint32_t l3 = sizeof(EthernetHeader);
   const bool unicast_frame = length != 0 && (data[0] & 1) == 0;

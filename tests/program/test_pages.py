@@ -45,6 +45,13 @@ def test_headers_that_pages_name_are_there():
     assert not wrong, "\n".join(wrong)
 
 
+def test_headers_for_a_plug_in_are_installed():
+    page = text_of(ROOT / "docs" / "write-an-element.md")
+    roots = re.search(r"set\(roots ([^)]*)\)", text_of(ROOT / "cmake" / "ElementHeaders.cmake"))[1].split()
+    named = {name.removeprefix("include/sluice/") for name in re.findall(r"`((?:include/sluice/)?\w+/[\w/]+\.h)`", page)}
+    assert named and named <= set(roots), named - set(roots)
+
+
 def help_of(*words):
     return subprocess.run([SLUICE, *words, "--help"], capture_output=True, text=True, timeout=60, check=True).stdout
 
