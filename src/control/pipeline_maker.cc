@@ -112,6 +112,8 @@ engine::PortTable described_ports(const engine::Options& options) {
     info.twin = port.twin;
     info.is_virtual = port::is_virtual(port.device);
     info.device = port.device;
+    info.names_peer = !port.peer.empty();
+    for (const port::InterfaceAddress& one : port.addresses) info.addresses.push_back(one.address);
     info.peer = static_cast<std::uint16_t>(ports.size());
     ports.push_back(std::move(info));
   }

@@ -165,9 +165,24 @@ Read read_session(const Settings& section, const std::vector<Read>& before, cons
   return read;
 }
 
+// What a port is used for besides; empty: nothing.
+std::string other_use(const engine::PortTable& ports, std::uint16_t port) {
+  if (ports[port].has_twin) return "has a twin, by which the host sends and receives";
+  for (std::uint16_t p = 0; p < ports.size(); ++p) {
+    if (p != port && ports[p].names_peer && ports.peer(p) == port) return "is the peer of \"" + ports[p].name + "\"";
+  }
+  return {};
+}
+
 // A port for copies is used for nothing else; copies of copies would go round.
 void check_ports(std::vector<Read>& all, const engine::PortTable& ports) {
   for (Read& read : all) {
+    const bool is_wire = read.has_to && !ports[read.session.to].is_virtual;
+    if (const std::string use = is_wire ? other_use(ports, read.session.to) : ""; !use.empty()) {
+      read.section.error("to", "\"" + read.session.to_name + "\" " + use +
+                                   ", and on a monitor port all but copies is dropped: name a port without twin and "
+                                   "address that is no other one's peer");
+    }
     for (const Read& other : all) {
       if (&read == &other || !other.has_to || (read.session.from & bit_of(other.session.to)) == 0) continue;
       read.section.error("from", "\"" + ports[other.session.to].name + "\" is the port that copies of the session \"" +

@@ -22,6 +22,9 @@ std::vector<std::string> mistakes(const std::string& text) {
   EXPECT_TRUE(file) << text;
   const engine::PortTable ports({{.name = "lan", .mac = {}},
                                  {.name = "wan", .mac = {}},
+                                 {.name = "host", .mac = {}, .has_twin = true},
+                                 {.name = "left", .mac = {}, .peer = 4, .names_peer = true},
+                                 {.name = "right", .mac = {}, .peer = 3},
                                  {.name = "mon0", .mac = {}},
                                  {.name = "mon1", .mac = {}},
                                  {.name = "vx", .mac = {}, .is_virtual = true}});
@@ -74,6 +77,14 @@ TEST(MirrorSettings, SessionsHaveNamesOfTheirOwnAndMakeNoLoop) {
   std::string many;
   for (const char name : std::string("abcdefghi")) many += session("", {name});
   EXPECT_THAT(mistakes(many), ElementsAre(HasSubstr("more than 7 sessions")));
+}
+
+TEST(MirrorSettings, AMonitorPortIsUsedForNothingElse) {
+  EXPECT_THAT(mistakes(session("", "a", "host")),
+              ElementsAre(AllOf(HasSubstr("m.toml:3: [[mirror.session]] to = \"host\""), HasSubstr("has a twin"))));
+  EXPECT_THAT(mistakes(session("", "a", "right")),
+              ElementsAre(AllOf(HasSubstr("m.toml:3"), HasSubstr("is the peer of \"left\""))));
+  EXPECT_THAT(mistakes(session("", "a", "left")), IsEmpty()) << "the file does not say that it is one's peer";
 }
 
 TEST(MirrorSettings, RulesAreMatchesOfTheAcl) {
