@@ -24,6 +24,8 @@ class Advice {
   virtual std::vector<std::string> notes(SectionView& /*view*/, Occasion /*occasion*/) const { return {}; }
   // For what a start would be refused on this host now, a sentence each. Likewise.
   virtual std::vector<std::string> lacks(SectionView& /*view*/) const { return {}; }
+  // Names of ports that the element keeps for itself: no frame that comes in by one goes on to other elements.
+  virtual std::vector<std::string> keeps_ports(Settings& /*section*/) const { return {}; }
   // Another element that a chain with this section has to have, for a proposal; empty: none. The element need not be in
   // the chain.
   virtual std::string_view wants_in_chain(Settings& /*section*/) const { return {}; }
