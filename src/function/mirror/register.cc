@@ -7,8 +7,10 @@
 #include <vector>
 
 #include "base/option.h"
+#include "engine/advice.h"
 #include "engine/element.h"
 #include "engine/port_table.h"
+#include "engine/traits.h"
 #include "function/mirror/mirror.h"
 
 namespace sluice::function {
@@ -221,11 +223,31 @@ Expected<std::unique_ptr<engine::Element>> make_mirror(Settings& settings, const
   return std::make_unique<Mirror>(std::move(options));
 }
 
+class Type final : public engine::Advice {
+ public:
+  std::vector<std::string> notes(engine::SectionView& view, Occasion occasion) const override {
+    if (!view.section.sections("session").empty()) return {};
+    const std::string where = occasion == Occasion::check ? view.file + ": " : "";
+    return {where + "[mirror] has no session, and nothing is copied: add a [[mirror.session]] with name and to"};
+  }
+  std::vector<std::string> keeps_ports(Settings& section) const override {
+    std::vector<std::string> all;
+    for (Settings& session : section.sections("session")) all.push_back(session.text("to", ""));
+    return all;
+  }
+};
+
+void* find_type_trait(std::string_view name) {
+  static Type type;
+  return engine::offer<engine::Advice>(name, &type);
+}
+
 const bool registered =
     engine::register_element({.name = "mirror",
                               .text = "copies frames, whole or cut, to a port where somebody looks at them",
                               .make = make_mirror,
-                              .options = mirror_sections});
+                              .options = mirror_sections,
+                              .find_trait = find_type_trait});
 
 }  // namespace
 }  // namespace sluice::function

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/settings.h"
+#include "engine/advice.h"
 #include "engine/element.h"
 #include "engine/port_table.h"
 
@@ -85,6 +86,22 @@ TEST(MirrorSettings, AMonitorPortIsUsedForNothingElse) {
   EXPECT_THAT(mistakes(session("", "a", "right")),
               ElementsAre(AllOf(HasSubstr("m.toml:3"), HasSubstr("is the peer of \"left\""))));
   EXPECT_THAT(mistakes(session("", "a", "left")), IsEmpty()) << "the file does not say that it is one's peer";
+}
+
+TEST(MirrorSettings, WithoutASessionThereIsANote) {
+  const auto* const advice = engine::find_element("mirror")->trait<engine::Advice>();
+  ASSERT_NE(advice, nullptr);
+  Diagnostics diagnostics;
+  const engine::Options options;
+  const engine::PortTable ports;
+  const auto view_of = [&](const std::string& text) {
+    return engine::SectionView{Settings::from_text(text, "m.toml", diagnostics)->section("mirror"), options, ports,
+                               "m.toml"};
+  };
+  engine::SectionView none = view_of(""), some = view_of(session("") + session("", "b", "mon1"));
+  EXPECT_THAT(advice->notes(none, engine::Advice::Occasion::check), ElementsAre(HasSubstr("m.toml: [mirror] has no")));
+  EXPECT_THAT(advice->notes(some, engine::Advice::Occasion::check), IsEmpty());
+  EXPECT_THAT(advice->keeps_ports(some.section), ElementsAre("mon0", "mon1"));
 }
 
 TEST(MirrorSettings, RulesAreMatchesOfTheAcl) {
