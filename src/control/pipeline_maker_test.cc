@@ -101,6 +101,11 @@ TEST(PipelineMaker, PortsAreDescribedAsTheyWillBe) {
   EXPECT_EQ(ports[0].lanes, 2U);
   EXPECT_EQ(ports[1].peer, 0);
   EXPECT_FALSE(ports[1].names_peer);
+  engine::Options changed = config.engine;
+  changed.ports[0].addresses[0].address = *packet::IpAddress::parse("10.0.0.9");
+  const engine::PortTable later = with_addresses(ports, changed);
+  EXPECT_EQ(later[0].addresses[0].str(), "10.0.0.9");
+  EXPECT_TRUE(later[1].addresses.empty());
   EXPECT_EQ(ports[1].lanes, 3U);
 }
 

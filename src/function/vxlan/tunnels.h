@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <set>
+#include <string>
 #include <vector>
 
 #include "base/error.h"
@@ -56,5 +57,9 @@ std::vector<OptionSection> vxlan_sections();
 
 // Reports what is wrong to `settings`, with its place; what it returns then is good for nothing.
 TunnelSettings read_tunnels(Settings& settings, const engine::PortTable& ports);
+
+// A sentence for each tunnel whose `local` no port has, where ports have addresses at all: others may come from
+// elsewhere.
+std::vector<std::string> local_notes(Settings& settings, const engine::PortTable& ports);
 
 }  // namespace sluice::function
