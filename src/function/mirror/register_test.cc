@@ -109,7 +109,8 @@ TEST(MirrorSettings, RulesAreMatchesOfTheAcl) {
   EXPECT_THAT(mistakes(rule("protocol = \"tcp\"\ndestination_port = [80, 443]")), IsEmpty());
   EXPECT_THAT(mistakes(rule("source = \"@hosts\"") + "[[mirror.set]]\nname = \"hosts\"\nentries = [\"10.0.0.1\"]\n"),
               IsEmpty());
-  EXPECT_THAT(mistakes(rule("source = \"@hosts\"")), ElementsAre(HasSubstr("m.toml:5")));
+  EXPECT_THAT(mistakes(rule("source = \"@hosts\"")),
+              ElementsAre(AllOf(HasSubstr("m.toml:5"), HasSubstr("write it as [[mirror.set]] before"))));
   EXPECT_THAT(mistakes(rule("source = \"10.0.0.1/8\"")), ElementsAre(HasSubstr("m.toml:5")));
   for (const char* const line :
        {"ingress = \"lan\"", "egress = \"lan\"", "action = \"deny\"", "priority = 1", "mark = 1", "log = true"}) {
