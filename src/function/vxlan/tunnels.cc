@@ -262,6 +262,11 @@ std::set<IpAddress> remotes_of(const TunnelSettings& settings) {
   return all;
 }
 
+bool changes_network(const TunnelSettings& before, const Tunnel& tunnel) {
+  return std::ranges::any_of(before.tunnels,
+                             [&](const Tunnel& old) { return old.port == tunnel.port && old.vni != tunnel.vni; });
+}
+
 const std::vector<Option<TunnelSettings>>& vxlan_settings() {
   static const std::vector<Option<TunnelSettings>> all = {
       option::number("max_fdb", &TunnelSettings::most_learned, {8, 1 << 20, "stations"},

@@ -49,6 +49,8 @@ struct TunnelSettings {
 
 // Of all tunnels, once each.
 std::set<packet::IpAddress> remotes_of(const TunnelSettings& settings);
+// Whether the tunnel's port was the end of one with another VNI.
+bool changes_network(const TunnelSettings& before, const Tunnel& tunnel);
 
 // The keys of [vxlan] itself.
 const std::vector<Option<TunnelSettings>>& vxlan_settings();
