@@ -109,8 +109,8 @@ bool Vxlan::take_piece(engine::Batch& batch, std::uint32_t i, const VxlanView& v
 }
 
 void Vxlan::admit(engine::Batch& batch, engine::Span span) {
-  const VxlanView& view = control_->view(place(batch));
-  In& in = in_[place(batch)];
+  const VxlanView& view = control_->view(admit_place(batch));
+  In& in = in_[admit_place(batch)];
   for (std::uint32_t i = span.first; i < span.end(); ++i) {
     if (!batch.goes_on(i)) continue;
     if (take(batch, i, view, in)) continue;
@@ -118,7 +118,7 @@ void Vxlan::admit(engine::Batch& batch, engine::Span span) {
     const std::uint16_t port = batch.row[i].port;
     if (!is_routed_ && ports_.peer(port) == port) batch.punt(i);
   }
-  control_->release(place(batch));
+  control_->release(admit_place(batch));
 }
 
 void Vxlan::take_out(engine::Batch& batch, std::uint32_t i, const VxlanView& view, packet::VxlanView outer, In& in) {
@@ -143,7 +143,7 @@ void Vxlan::take_out(engine::Batch& batch, std::uint32_t i, const VxlanView& vie
   if (tunnel->tunnel().learning) learn(*tunnel, *remote, inner, in);
   in.frames.add(1);
   in.bytes.add(outer.inner_length);
-  OfPort& of_port = in_of_port_[place(batch)];
+  OfPort& of_port = in_of_port_[admit_place(batch)];
   of_port.frames[tunnel->tunnel().port].add(1);
   of_port.bytes[tunnel->tunnel().port].add(outer.inner_length);
 }

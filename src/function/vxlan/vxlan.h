@@ -112,7 +112,7 @@ class Vxlan final : public engine::Element,
   TunnelSettings read_;  // of a file that is only checked, too
   std::unique_ptr<VxlanControl> control_;
   bool is_routed_ = true;               // another element ends links
-  std::vector<In> in_;                  // Ingress::place()
+  std::vector<In> in_;                  // Ingress::admit_place()
   std::vector<Out> out_;                // by lane
   std::vector<OfPort> in_of_port_;      // as in_
   std::vector<OutOfPort> out_of_port_;  // as out_
