@@ -83,7 +83,7 @@ Expected<std::string> Gateway::reload_now() {
     return make_error(fresh.placed(differences));
   }
   auto pipeline = make_checked_pipeline(
-      fresh, engine_->port_table(),
+      fresh, with_addresses(engine_->port_table(), fresh.engine),
       [this](std::string_view what, std::size_t done, std::size_t total) { return loading_.step(what, done, total); });
   if (!pipeline) {
     loading_.done();

@@ -73,6 +73,12 @@ void check_tables_fit(Config& config, const engine::Tables::Memory& needed) {
                     ", or raise [memory] size to \"" + megabytes(tables + frames) + "\"");
 }
 
+std::vector<packet::IpAddress> addresses_of(const port::PortOptions& port) {
+  std::vector<packet::IpAddress> all;
+  for (const port::InterfaceAddress& one : port.addresses) all.push_back(one.address);
+  return all;
+}
+
 }  // namespace
 
 Expected<std::unique_ptr<engine::Pipeline>> make_pipeline(Config& config, const engine::PortTable& ports) {
@@ -112,6 +118,8 @@ engine::PortTable described_ports(const engine::Options& options) {
     info.twin = port.twin;
     info.is_virtual = port::is_virtual(port.device);
     info.device = port.device;
+    info.names_peer = !port.peer.empty();
+    info.addresses = addresses_of(port);
     info.peer = static_cast<std::uint16_t>(ports.size());
     ports.push_back(std::move(info));
   }
@@ -122,6 +130,15 @@ engine::PortTable described_ports(const engine::Options& options) {
     }
   }
   return engine::PortTable(std::move(ports));
+}
+
+engine::PortTable with_addresses(const engine::PortTable& ports, const engine::Options& changed) {
+  std::vector<engine::PortInfo> all;
+  for (std::size_t p = 0; p < ports.size(); ++p) {
+    all.push_back(ports[p]);
+    all.back().addresses = addresses_of(changed.ports.at(p));
+  }
+  return engine::PortTable(std::move(all));
 }
 
 }  // namespace sluice::control

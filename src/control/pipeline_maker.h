@@ -24,4 +24,7 @@ Expected<std::unique_ptr<engine::Pipeline>> make_checked_pipeline(Config& config
 // The ports as the file describes them, before any is opened: enough to check elements' sections.
 engine::PortTable described_ports(const engine::Options& options);
 
+// The same ports with the addresses that a changed file has for them: those alone may change while ports are open.
+engine::PortTable with_addresses(const engine::PortTable& ports, const engine::Options& changed);
+
 }  // namespace sluice::control

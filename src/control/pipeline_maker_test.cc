@@ -87,14 +87,25 @@ TEST(PipelineMaker, AStreamToManyHostsStandsBeforeNoRouter) {
 TEST(PipelineMaker, PortsAreDescribedAsTheyWillBe) {
   const Config config = Config::from_text(
       "[engine]\nchain = [\"probe\"]\n[[port]]\nname = \"a\"\ndevice = \"net_null0\"\nqueues = 2\nmtu = 1400\n"
+      "peer = \"a\"\ntwin = \"sl-a\"\naddress = [\"10.0.0.1/24\"]\n"
       "[[port]]\nname = \"b\"\ndevice = \"net_null1\"\nlanes = 3\n",
       "r.toml");
   const engine::PortTable ports = described_ports(config.engine);
   ASSERT_EQ(ports.size(), 2U);
   EXPECT_EQ(ports[0].name, "a");
   EXPECT_EQ(ports[0].mtu, 1400U);
-  EXPECT_EQ(ports[0].peer, 1);
+  EXPECT_EQ(ports[0].peer, 0);
+  EXPECT_TRUE(ports[0].names_peer);
+  ASSERT_EQ(ports[0].addresses.size(), 1U);
+  EXPECT_EQ(ports[0].addresses[0].str(), "10.0.0.1");
   EXPECT_EQ(ports[0].lanes, 2U);
+  EXPECT_EQ(ports[1].peer, 0);
+  EXPECT_FALSE(ports[1].names_peer);
+  engine::Options changed = config.engine;
+  changed.ports[0].addresses[0].address = *packet::IpAddress::parse("10.0.0.9");
+  const engine::PortTable later = with_addresses(ports, changed);
+  EXPECT_EQ(later[0].addresses[0].str(), "10.0.0.9");
+  EXPECT_TRUE(later[1].addresses.empty());
   EXPECT_EQ(ports[1].lanes, 3U);
 }
 

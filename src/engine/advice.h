@@ -24,6 +24,8 @@ class Advice {
   virtual std::vector<std::string> notes(SectionView& /*view*/, Occasion /*occasion*/) const { return {}; }
   // Why a start would be refused on this host now, a sentence each. Called under the same conditions.
   virtual std::vector<std::string> lacks(SectionView& /*view*/) const { return {}; }
+  // Names of ports that the element keeps for itself: no frame that comes in by one goes on to other elements.
+  virtual std::vector<std::string> keeps_ports(Settings& /*section*/) const { return {}; }
   // The name of another element that a chain needs with this section, for a proposal; empty: none. Called whether the
   // element is in the chain or not.
   virtual std::string_view wants_in_chain(Settings& /*section*/) const { return {}; }

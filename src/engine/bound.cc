@@ -31,8 +31,10 @@ unsigned slices_of(unsigned overlap, unsigned passes) {
   return 1 + passes * (1 + overlap);
 }
 
-bool can_wake_lanes(const PortOptions& port) {
-  return port::is_driver(port.device, "net_af_packet") || port::is_driver(port.device, "net_tap");
+// By a virtual one no frame comes in that could wait.
+bool needs_no_look(const PortOptions& port) {
+  return port::is_virtual(port.device) || port::is_driver(port.device, "net_af_packet") ||
+         port::is_driver(port.device, "net_tap");
 }
 }  // namespace
 
@@ -87,7 +89,7 @@ Expected<Timing> plan_cpu_timing(std::chrono::nanoseconds deadline, std::chrono:
 
 Expected<Timing> plan_timing(const Options& options, bool on_gpu) {
   const bool sleeps = !polls_busily(options.poll, this_machine().cores.size()) &&
-                      !std::all_of(options.ports.begin(), options.ports.end(), can_wake_lanes);
+                      !std::all_of(options.ports.begin(), options.ports.end(), needs_no_look);
   const auto sleep = sleeps ? longest_lane_sleep(options.deadline) : std::chrono::nanoseconds(0);
   return on_gpu ? plan_timing(options.deadline, options.cycle, options.overlap, sleep, collect_time_of(options),
                               options.passes, options.jobs)

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "port/virtual_device.h"
+
 namespace sluice::engine {
 namespace {
 
@@ -49,6 +51,21 @@ TEST(Bound, ContainsWhatCollectingTakes) {
   EXPECT_EQ(plan_timing(options, true)->bound, microseconds(910));
   options.collect = microseconds(84);
   EXPECT_EQ(plan_timing(options, true)->bound, microseconds(984));
+}
+
+TEST(Bound, HasASleepWhereAPortIsLookedAt) {
+  port::register_virtual_device("bound-test-tunnel");
+  const auto sleep_with = [](const std::string& device) {
+    Options options;
+    options.poll = Poll::adaptive;
+    for (const std::string& one : {std::string("net_af_packet0,iface=a"), device}) {
+      options.ports.emplace_back().device = one;
+    }
+    return plan_timing(options, false)->sleep;
+  };
+  EXPECT_EQ(sleep_with("net_af_packet1,iface=b").count(), 0);
+  EXPECT_EQ(sleep_with("net_memif0"), longest_lane_sleep(Options().deadline));
+  EXPECT_EQ(sleep_with("bound-test-tunnel").count(), 0) << "nothing is received from it";
 }
 
 TEST(Bound, EachFurtherPassAddsItsTimeOnTheDeviceAndACycle) {

@@ -250,7 +250,9 @@ PortInfo Engine::describe(std::size_t i) {
   PortInfo info{options.name,          ports_[i]->mac(),     options.mtu,  static_cast<std::uint16_t>(i),
                 !options.twin.empty(), options.lane_count(), options.twin, port::is_virtual(options.device),
                 options.device};
-  if (!options.peer.empty()) {
+  info.names_peer = !options.peer.empty();
+  for (const port::InterfaceAddress& one : options.addresses) info.addresses.push_back(one.address);
+  if (info.names_peer) {
     for (std::size_t p = 0; p < ports_.size(); ++p) {
       if (ports_[p]->name() == options.peer) {
         info.peer = static_cast<std::uint16_t>(p);

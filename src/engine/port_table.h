@@ -21,6 +21,8 @@ struct PortInfo {
   std::string twin = {};    // name of the twin's interface, if has_twin
   bool is_virtual = false;  // the element `device` makes its frames and takes them over (port::is_virtual())
   std::string device = {};  // as configured
+  bool names_peer = false;  // the configuration says `peer`; else it is the other of two ports, or the port itself
+  std::vector<packet::IpAddress> addresses = {};  // as configured, of its twin
 };
 
 class PortTable {

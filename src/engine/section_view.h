@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "base/settings.h"
 #include "engine/options.h"
@@ -15,6 +16,8 @@ struct SectionView {
   const PortTable& ports;  // as the file describes them
   std::string file;
   bool admits = false;  // streams are admitted by a [profile]
+  // Names of ports that elements of the chain keep for themselves (advice.h, keeps_ports).
+  std::vector<std::string> kept_ports = {};
 };
 
 }  // namespace sluice::engine

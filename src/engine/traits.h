@@ -67,7 +67,7 @@ class Ingress {
  protected:
   // Of what admit() keeps for each lane: of 2 * lanes. With forwarder cores one thread admits a lane's new frames while
   // the other one admits those of a later pass.
-  static std::size_t lane_side(const Batch& batch) { return std::size_t{2} * batch.lane + (batch.pass != 0 ? 1 : 0); }
+  static std::size_t admit_place(const Batch& batch) { return std::size_t{2} * batch.lane + (batch.pass != 0 ? 1 : 0); }
   ~Ingress() = default;
 };
 

@@ -7,6 +7,7 @@ import struct
 
 import pytest
 from capture import Capture
+from gateway import SLUICE
 from hosts import wait_until
 from topology import CLIENT4, PORTS, ROUTER_LAN4, SERVER4, Topology
 
@@ -169,6 +170,24 @@ def test_a_mistake_leaves_the_sessions_in_force(network, line, mistake):
     network.change('from = ["lan"]', 'direction = "rx"')
     assert mistake in network.change(line)
     assert len(network.copies(network.ping, 1)) == 1
+
+
+def test_a_port_that_is_used_for_something_else_is_no_monitor(network):
+    network.change('from = ["lan"]', 'direction = "rx"')
+    text = network.gateway.text()
+    try:
+        assert 'to = "wan": "wan" has a twin' in network.gateway.reload(text.replace('to = "monitor0"', 'to = "wan"'))
+        assert network.client.reaches(SERVER4)
+    finally:
+        network.gateway.reload(text)
+
+
+def test_a_chain_without_a_session_is_noted(network, tmp_path):
+    text, path = network.gateway.text(), tmp_path / "none.toml"
+    path.write_text(text.split("\n[mirror]\n")[0], encoding="utf-8")
+    assert "none.toml: [mirror] has no session" in network.router.run([SLUICE, "check", path])
+    path.write_text(text, encoding="utf-8")
+    assert "no session" not in network.router.run([SLUICE, "check", path])
 
 
 def test_a_reload_without_sessions_ends_them(network):

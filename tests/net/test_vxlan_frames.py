@@ -135,6 +135,50 @@ def test_a_frame_that_is_longer_than_the_tunnel_takes_is_answered(tunnels):
     tunnels.out(3)
 
 
+def test_each_tunnel_shows_itself(tunnels):
+    def shown():
+        view = next(one["view"] for one in json.loads(tunnels.gateway.get("/api/v1/functions")) if one["name"] == "vxlan")
+        return {one["port"]: one for one in view["tunnels"]}
+
+    before = shown()
+    assert set(before) == {"vx4", "vx6", "vx", "vy"}
+    assert (before["vx"]["vni"], before["vx"]["local"]) == (300, "10.3.0.1")
+    assert before["vx"]["remotes"] == [{"address": f"10.3.0.{end}", "resolved": True, "port": "far"} for end in (2, 3)]
+    inner = tunnels.inner()
+    assert tunnels.arrives(inner, wait=2)
+    tunnels.client_sends("10.103.0.21")
+    assert tunnels.out(2) is not None
+    assert wait_until(lambda: shown()["vx"]["out_frames"] > before["vx"]["out_frames"], 3)
+    after = shown()
+    assert after["vx"]["in_frames"] > before["vx"]["in_frames"]
+    assert after["vx"]["in_bytes"] - before["vx"]["in_bytes"] >= len(inner)
+    assert after["vx"]["stations"] >= 1 and after["vx6"]["stations"] == 0
+    for metric in ("in_frames", "out_frames"):
+        assert wait_until(lambda metric=metric: sum(one[metric] for one in shown().values()) == tunnels.metric(f"vxlan_{metric}"), 3), metric
+
+
+def test_another_network_begins_without_stations(tunnels):
+    assert tunnels.arrives(tunnels.inner(), wait=2)
+    text = tunnels.gateway.text()
+    try:
+        assert "but not those of a tunnel with another vni" in tunnels.gateway.reload(text.replace("vni = 300", "vni = 301"))
+        tunnels.client_sends("10.103.0.21")
+        assert all(tunnels.out(end) is not None for end in (2, 3)), "nobody knows where it is"
+    finally:
+        assert "in force" in tunnels.gateway.reload(text)
+
+
+def test_a_local_address_that_is_nobodys_is_noted(tunnels, tmp_path):
+    def check(local):
+        path = tmp_path / "local.toml"
+        path.write_text(tunnels.gateway.text().replace('local = "10.3.0.1"', f'local = "{local}"'), encoding="utf-8")
+        return tunnels.router.run([SLUICE, "check", path], check=False)
+
+    assert "no [[port]] has that address" in check("10.3.0.77")
+    assert "is the address of the tunnel's own port" in check("10.103.0.1")
+    assert "no [[port]] has" not in check("10.3.0.1")
+
+
 def test_a_reload_moves_a_station_and_takes_a_remote_away(tunnels):
     fixed = f'[[vxlan.tunnel.fdb]]\nmac = "{FIXED}"\nremote = "10.3.0.3"\n'
     text = tunnels.gateway.text()

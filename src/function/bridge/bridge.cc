@@ -1,8 +1,12 @@
 #include "function/bridge/bridge.h"
 
+#include <algorithm>
+#include <iterator>
+
 #include "engine/advice.h"
 #include "engine/traits.h"
 #include "function/bridge/mtu_notes.h"
+#include "function/bridge/peer_notes.h"
 
 namespace sluice::function {
 namespace {
@@ -10,7 +14,8 @@ namespace {
 class Type final : public engine::Advice {
  public:
   std::vector<std::string> notes(engine::SectionView& view, Occasion occasion) const override {
-    std::vector<std::string> all = mtu_notes(view.options.ports);
+    std::vector<std::string> all = peer_notes(view);
+    std::ranges::move(mtu_notes(view.options.ports), std::back_inserter(all));
     // As all that is said of ports.
     if (occasion == Occasion::check) {
       for (std::string& note : all) note.insert(0, view.file + ": ");

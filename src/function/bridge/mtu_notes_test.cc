@@ -24,5 +24,13 @@ TEST(MtuNotes, ABridgeBetweenTwoMtusLosesWhatIsLonger) {
   EXPECT_THAT(mtu_notes({port("a", 1500), port("b", 1500)}), IsEmpty());
 }
 
+TEST(MtuNotes, ATunnelAnswersWhatIsTooLongItself) {
+  port::PortOptions lan = port("lan", 1500), tunnel = port("vx", 1450);
+  tunnel.device = "vxlan";
+  EXPECT_THAT(mtu_notes({lan, tunnel}), IsEmpty());
+  lan.mtu = 1400;
+  EXPECT_THAT(mtu_notes({lan, tunnel}), ElementsAre(HasSubstr("port 'vx' mtu = 1450 and its peer 'lan' has 1400")));
+}
+
 }  // namespace
 }  // namespace sluice::function

@@ -7,8 +7,10 @@
 #include <vector>
 
 #include "base/option.h"
+#include "engine/advice.h"
 #include "engine/element.h"
 #include "engine/port_table.h"
+#include "engine/traits.h"
 #include "function/mirror/mirror.h"
 
 namespace sluice::function {
@@ -165,9 +167,24 @@ Read read_session(const Settings& section, const std::vector<Read>& before, cons
   return read;
 }
 
+// What a port is used for besides; empty: nothing.
+std::string other_use(const engine::PortTable& ports, std::uint16_t port) {
+  if (ports[port].has_twin) return "has a twin, by which the host sends and receives";
+  for (std::uint16_t p = 0; p < ports.size(); ++p) {
+    if (p != port && ports[p].names_peer && ports.peer(p) == port) return "is the peer of \"" + ports[p].name + "\"";
+  }
+  return {};
+}
+
 // A port for copies is used for nothing else; copies of copies would go round.
 void check_ports(std::vector<Read>& all, const engine::PortTable& ports) {
   for (Read& read : all) {
+    const bool is_wire = read.has_to && !ports[read.session.to].is_virtual;
+    if (const std::string use = is_wire ? other_use(ports, read.session.to) : ""; !use.empty()) {
+      read.section.error("to", "\"" + read.session.to_name + "\" " + use +
+                                   ", and on a monitor port all but copies is dropped: name a port without twin and "
+                                   "address that is no other one's peer");
+    }
     for (const Read& other : all) {
       if (&read == &other || !other.has_to || (read.session.from & bit_of(other.session.to)) == 0) continue;
       read.section.error("from", "\"" + ports[other.session.to].name + "\" is the port that copies of the session \"" +
@@ -206,11 +223,31 @@ Expected<std::unique_ptr<engine::Element>> make_mirror(Settings& settings, const
   return std::make_unique<Mirror>(std::move(options));
 }
 
+class Type final : public engine::Advice {
+ public:
+  std::vector<std::string> notes(engine::SectionView& view, Occasion occasion) const override {
+    if (!view.section.sections("session").empty()) return {};
+    const std::string where = occasion == Occasion::check ? view.file + ": " : "";
+    return {where + "[mirror] has no session, and nothing is copied: add a [[mirror.session]] with name and to"};
+  }
+  std::vector<std::string> keeps_ports(Settings& section) const override {
+    std::vector<std::string> all;
+    for (Settings& session : section.sections("session")) all.push_back(session.text("to", ""));
+    return all;
+  }
+};
+
+void* find_type_trait(std::string_view name) {
+  static Type type;
+  return engine::offer<engine::Advice>(name, &type);
+}
+
 const bool registered =
     engine::register_element({.name = "mirror",
                               .text = "copies frames, whole or cut, to a port where somebody looks at them",
                               .make = make_mirror,
-                              .options = mirror_sections});
+                              .options = mirror_sections,
+                              .find_trait = find_type_trait});
 
 }  // namespace
 }  // namespace sluice::function

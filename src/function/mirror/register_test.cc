@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/settings.h"
+#include "engine/advice.h"
 #include "engine/element.h"
 #include "engine/port_table.h"
 
@@ -22,6 +23,9 @@ std::vector<std::string> mistakes(const std::string& text) {
   EXPECT_TRUE(file) << text;
   const engine::PortTable ports({{.name = "lan", .mac = {}},
                                  {.name = "wan", .mac = {}},
+                                 {.name = "host", .mac = {}, .has_twin = true},
+                                 {.name = "left", .mac = {}, .peer = 4, .names_peer = true},
+                                 {.name = "right", .mac = {}, .peer = 3},
                                  {.name = "mon0", .mac = {}},
                                  {.name = "mon1", .mac = {}},
                                  {.name = "vx", .mac = {}, .is_virtual = true}});
@@ -76,12 +80,37 @@ TEST(MirrorSettings, SessionsHaveNamesOfTheirOwnAndMakeNoLoop) {
   EXPECT_THAT(mistakes(many), ElementsAre(HasSubstr("more than 7 sessions")));
 }
 
+TEST(MirrorSettings, AMonitorPortIsUsedForNothingElse) {
+  EXPECT_THAT(mistakes(session("", "a", "host")),
+              ElementsAre(AllOf(HasSubstr("m.toml:3: [[mirror.session]] to = \"host\""), HasSubstr("has a twin"))));
+  EXPECT_THAT(mistakes(session("", "a", "right")),
+              ElementsAre(AllOf(HasSubstr("m.toml:3"), HasSubstr("is the peer of \"left\""))));
+  EXPECT_THAT(mistakes(session("", "a", "left")), IsEmpty()) << "the file does not say that it is one's peer";
+}
+
+TEST(MirrorSettings, WithoutASessionThereIsANote) {
+  const auto* const advice = engine::find_element("mirror")->trait<engine::Advice>();
+  ASSERT_NE(advice, nullptr);
+  Diagnostics diagnostics;
+  const engine::Options options;
+  const engine::PortTable ports;
+  const auto view_of = [&](const std::string& text) {
+    return engine::SectionView{Settings::from_text(text, "m.toml", diagnostics)->section("mirror"), options, ports,
+                               "m.toml"};
+  };
+  engine::SectionView none = view_of(""), some = view_of(session("") + session("", "b", "mon1"));
+  EXPECT_THAT(advice->notes(none, engine::Advice::Occasion::check), ElementsAre(HasSubstr("m.toml: [mirror] has no")));
+  EXPECT_THAT(advice->notes(some, engine::Advice::Occasion::check), IsEmpty());
+  EXPECT_THAT(advice->keeps_ports(some.section), ElementsAre("mon0", "mon1"));
+}
+
 TEST(MirrorSettings, RulesAreMatchesOfTheAcl) {
   const auto rule = [](const std::string& line) { return session("[[mirror.session.rule]]\n" + line + "\n"); };
   EXPECT_THAT(mistakes(rule("protocol = \"tcp\"\ndestination_port = [80, 443]")), IsEmpty());
   EXPECT_THAT(mistakes(rule("source = \"@hosts\"") + "[[mirror.set]]\nname = \"hosts\"\nentries = [\"10.0.0.1\"]\n"),
               IsEmpty());
-  EXPECT_THAT(mistakes(rule("source = \"@hosts\"")), ElementsAre(HasSubstr("m.toml:5")));
+  EXPECT_THAT(mistakes(rule("source = \"@hosts\"")),
+              ElementsAre(AllOf(HasSubstr("m.toml:5"), HasSubstr("write it as [[mirror.set]] before"))));
   EXPECT_THAT(mistakes(rule("source = \"10.0.0.1/8\"")), ElementsAre(HasSubstr("m.toml:5")));
   for (const char* const line :
        {"ingress = \"lan\"", "egress = \"lan\"", "action = \"deny\"", "priority = 1", "mark = 1", "log = true"}) {

@@ -1,4 +1,7 @@
 // The router's entry in the list of elements.
+#include <algorithm>
+
+#include "engine/advice.h"
 #include "engine/answers.h"
 #include "engine/element.h"
 #include "engine/section_files.h"
@@ -10,17 +13,28 @@
 namespace sluice::function {
 namespace {
 
-class Type final : public engine::SectionFiles, public engine::Answers {
+class Type final : public engine::SectionFiles, public engine::Answers, public engine::Advice {
  public:
   std::vector<Read> reads(Settings& section) const override {
     return {{section.text("table", ""), "the file of [route] table"}};
+  }
+  std::vector<std::string> notes(engine::SectionView& view, Occasion /*occasion*/) const override {
+    std::vector<std::string> all;
+    for (Settings& connected : view.section.sections("connected")) {
+      const std::string port = connected.text("port", "");
+      if (std::ranges::find(view.kept_ports, port) == view.kept_ports.end()) continue;
+      all.push_back(
+          connected.place("port") + ": [[route.connected]] port = \"" + port +
+          "\": the chain uses that port for something else, and what comes in by it is dropped: name another");
+    }
+    return all;
   }
   std::vector<packet::Reason> answered() const override { return {ttl_expired, too_big}; }
 };
 
 void* find_type_trait(std::string_view name) {
   static Type type;
-  return engine::offer<engine::SectionFiles, engine::Answers>(name, &type);
+  return engine::offer<engine::SectionFiles, engine::Answers, engine::Advice>(name, &type);
 }
 
 const bool registered = engine::register_element(

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/settings.h"
+#include "engine/advice.h"
 #include "engine/element.h"
 #include "engine/port_table.h"
 
@@ -53,6 +54,22 @@ TEST(RouteSettings, WhatIsMissingIsSaidOnce) {
                                    "r.toml:3: [[route.neighbour]] mac = 4: allowed is a text in quotes"));
   EXPECT_THAT(mistakes("[[route.connected]]\nport = \"\"\nprefix = \"10.0.0.0/8\"\n"),
               testing::ElementsAre("r.toml:2: [[route.connected]] port = \"\": there is no [[port]] named \"\""));
+}
+
+TEST(RouteSettings, APrefixOnAPortThatTheChainKeepsIsNoted) {
+  Diagnostics diagnostics;
+  const engine::Options options;
+  const engine::PortTable ports;
+  const std::string text = "[[route.connected]]\nprefix = \"10.0.0.0/24\"\nport = \"mon\"\n";
+  engine::SectionView view{
+      Settings::from_text(text, "r.toml", diagnostics)->section("route"), options, ports, "r.toml", false, {"mon"}};
+  const auto* const advice = engine::find_element("route")->trait<engine::Advice>();
+  ASSERT_NE(advice, nullptr);
+  EXPECT_THAT(
+      advice->notes(view, engine::Advice::Occasion::check),
+      testing::ElementsAre(testing::StartsWith("r.toml:3: [[route.connected]] port = \"mon\": the chain uses")));
+  view.kept_ports.clear();
+  EXPECT_THAT(advice->notes(view, engine::Advice::Occasion::check), testing::IsEmpty());
 }
 
 TEST(RouteSettings, AConnectedPrefixHasOneLink) {

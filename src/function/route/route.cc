@@ -300,7 +300,7 @@ void Router::admit_port(engine::Batch& batch, engine::Span span) {
     admit_rows<false, described>(batch, span, nullptr);
     return;
   }
-  const auto ports = ingress.read(lane_side(batch));
+  const auto ports = ingress.read(admit_place(batch));
   const IngressTable::Port& port = (*ports)[port_index];
   if (port.everything) {
     if (described) std::fill_n(area_of(batch).argument + span.first, span.count, 0U);

@@ -68,7 +68,7 @@ class RouteTable : public ControlPlane {
   const SourceAddresses& sources() const { return sources_; }
   // Before lanes run.
   void set_lanes(std::size_t lanes) {
-    ingress_.set_readers(2 * lanes);  // Ingress::lane_side()
+    ingress_.set_readers(2 * lanes);  // Ingress::admit_place()
     sources_.set_lanes(lanes);
   }
   // The first `limit` of the routes in force whose prefix is wanted, by family, address and length; `matching`: how

@@ -113,6 +113,21 @@ NextHops::~NextHops() {
   if (hearing_ >= 0) close(hearing_);
 }
 
+bool NextHops::is_own(const IpAddress& address) {
+  rtmsg fixed{};
+  fixed.rtm_family = kernel_family(address);
+  fixed.rtm_dst_len = static_cast<unsigned char>(address.bits());
+  NetlinkRequest request(RTM_GETROUTE, 0, fixed);
+  request.attribute(RTA_DST, address.bytes.data(), address.bits() / 8);
+  request.sequence(++sequence_);
+  bool own = false;
+  ask_for(asking_, request, sequence_, [&](const nlmsghdr&, NetlinkBytes body) {
+    rtmsg route{};
+    own = load_front(body, route) && route.rtm_type == RTN_LOCAL;
+  });
+  return own;
+}
+
 NextHops::Way NextHops::way_to(const IpAddress& local, const IpAddress& remote) {
   rtmsg fixed{};
   fixed.rtm_family = kernel_family(remote);
@@ -142,8 +157,9 @@ NextHops::Way NextHops::way_to(const IpAddress& local, const IpAddress& remote) 
       return true;
     });
   });
-  if (error == EINVAL) {
-    way.why = "no interface here has the tunnel's address " + local.str();
+  // Of a source that is no address of this host kernels say EINVAL or ENETUNREACH, as of a way that is not there.
+  if (error != 0 && !is_own(local)) {
+    way.why = "no interface here has the tunnel's address, local = \"" + local.str() + "\"";
   } else if (error != 0) {
     way.why = std::string("the kernel has no route there: ") + std::strerror(error);
   } else if (way.why.empty() && way.interface == 0) {

@@ -43,6 +43,8 @@ class NextHops {
     packet::IpAddress gateway;
     std::string why;  // there is none
   };
+  // Whether an interface of this host has it.
+  bool is_own(const packet::IpAddress& address);
   Way way_to(const packet::IpAddress& local, const packet::IpAddress& remote);
   // Its link address, if known.
   bool resolve(int interface, const packet::IpAddress& gateway, packet::MacAddress& mac);

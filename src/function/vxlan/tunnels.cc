@@ -119,6 +119,13 @@ void check_mtu(Settings& section, const Tunnel& tunnel, const engine::PortTable&
                             std::to_string(widest > overhead ? widest - overhead : 0) + " there, or raise a port's");
 }
 
+// Outer frames would leave by the tunnel that they are to be put into.
+void check_local(Settings& section, const Tunnel& tunnel, const engine::PortInfo& port) {
+  if (std::ranges::find(port.addresses, tunnel.local) == port.addresses.end()) return;
+  section.error("local", "is the address of the tunnel's own port \"" + port.name +
+                             "\", inside of it: write the address of the port that its outer frames leave by");
+}
+
 // What is read of a [[vxlan.tunnel]].
 struct Reading {
   const engine::PortTable& ports;
@@ -223,7 +230,10 @@ Tunnel read_tunnel(Settings& section, const engine::PortTable& ports) {
   const Tunnel& tunnel = reading.tunnel;
   read_stations(section, reading.tunnel);
   const bool is_own = reading.port && is_tunnel_port(ports[*reading.port]);
-  if (is_own && !tunnel.local.empty()) check_mtu(section, tunnel, ports);
+  if (is_own && !tunnel.local.empty()) {
+    check_mtu(section, tunnel, ports);
+    check_local(section, tunnel, ports[tunnel.port]);
+  }
   if (!reading.names_remotes && !section.has("fdb")) {
     section.error("remotes", "is missing: the addresses of the tunnel's other ends, such as [\"192.0.2.2\"]");
   }
@@ -252,6 +262,11 @@ std::set<IpAddress> remotes_of(const TunnelSettings& settings) {
   return all;
 }
 
+bool changes_network(const TunnelSettings& before, const Tunnel& tunnel) {
+  return std::ranges::any_of(before.tunnels,
+                             [&](const Tunnel& old) { return old.port == tunnel.port && old.vni != tunnel.vni; });
+}
+
 const std::vector<Option<TunnelSettings>>& vxlan_settings() {
   static const std::vector<Option<TunnelSettings>> all = {
       option::number("max_fdb", &TunnelSettings::most_learned, {8, 1 << 20, "stations"},
@@ -270,6 +285,28 @@ std::vector<OptionSection> vxlan_sections() {
       option::section("[[vxlan.tunnel]]", one_tunnel_settings(), "One for each port of the device `vxlan`.", &usual),
       option::section("[[vxlan.tunnel.fdb]]", station_settings(),
                       "Any number: stations that are never learned to be elsewhere.")};
+}
+
+std::vector<std::string> local_notes(Settings& settings, const engine::PortTable& ports) {
+  const auto has = [&](const IpAddress& address) {
+    for (std::size_t p = 0; p < ports.size(); ++p) {
+      if (std::ranges::find(ports[p].addresses, address) != ports[p].addresses.end()) return true;
+    }
+    return false;
+  };
+  bool has_any = false;
+  for (std::size_t p = 0; p < ports.size(); ++p) has_any = has_any || !ports[p].addresses.empty();
+  std::vector<std::string> notes;
+  if (!has_any) return notes;
+  for (const Settings& tunnel : settings.sections("tunnel")) {
+    Settings section = tunnel;
+    const auto local = IpAddress::parse(section.text("local", ""));
+    if (!local || has(*local)) continue;
+    notes.push_back(section.place("local") + ": [[vxlan.tunnel]] local = \"" + local->str() +
+                    "\": no [[port]] has that address; unless something else gives it to the twin of an underlay port, "
+                    "the kernel has no way from it");
+  }
+  return notes;
 }
 
 TunnelSettings read_tunnels(Settings& settings, const engine::PortTable& ports) {

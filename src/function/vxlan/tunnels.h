@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <set>
+#include <string>
 #include <vector>
 
 #include "base/error.h"
@@ -48,6 +49,8 @@ struct TunnelSettings {
 
 // Of all tunnels, once each.
 std::set<packet::IpAddress> remotes_of(const TunnelSettings& settings);
+// Whether the tunnel's port was the end of one with another VNI.
+bool changes_network(const TunnelSettings& before, const Tunnel& tunnel);
 
 // The keys of [vxlan] itself.
 const std::vector<Option<TunnelSettings>>& vxlan_settings();
@@ -56,5 +59,9 @@ std::vector<OptionSection> vxlan_sections();
 
 // Reports what is wrong to `settings`, with its place; what it returns then is good for nothing.
 TunnelSettings read_tunnels(Settings& settings, const engine::PortTable& ports);
+
+// A sentence for each tunnel whose `local` no port has, where ports have addresses at all: others may come from
+// elsewhere.
+std::vector<std::string> local_notes(Settings& settings, const engine::PortTable& ports);
 
 }  // namespace sluice::function

@@ -13,26 +13,38 @@
 namespace sluice::function {
 namespace {
 
+using testing::AllOf;
 using testing::Contains;
+using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
 struct Read {
   TunnelSettings settings;
   std::vector<std::string> mistakes;
+  std::vector<std::string> notes;
 };
+
+packet::IpAddress address(const char* text) {
+  return *packet::IpAddress::parse(text);
+}
 
 Read read(const std::string& text) {
   Diagnostics diagnostics;
   auto file = Settings::from_text(text, "v.toml", diagnostics);
   EXPECT_TRUE(file) << text;
-  const engine::PortTable ports({{.name = "wan", .mac = {}, .mtu = 1500},
-                                 {.name = "vx", .mac = {}, .mtu = 1450, .is_virtual = true, .device = "vxlan"},
+  const engine::PortTable ports({{.name = "wan", .mac = {}, .mtu = 1500, .addresses = {address("192.0.2.1")}},
+                                 {.name = "vx",
+                                  .mac = {},
+                                  .mtu = 1450,
+                                  .is_virtual = true,
+                                  .device = "vxlan",
+                                  .addresses = {address("10.100.0.1")}},
                                  {.name = "vy", .mac = {}, .mtu = 1430, .is_virtual = true, .device = "vxlan"}});
   Settings section = file->section("vxlan");
   TunnelSettings settings = read_tunnels(section, ports);
   section.finish();
-  return {std::move(settings), diagnostics.lines};
+  return {std::move(settings), diagnostics.lines, local_notes(section, ports)};
 }
 
 std::string tunnel(const std::string& lines) {
@@ -115,6 +127,19 @@ TEST(Tunnels, HaveAsManyRemotesAsThereAreNumbers) {
   EXPECT_THAT(read(with_stations(65'533)).mistakes, IsEmpty());
   EXPECT_THAT(read(with_stations(65'534)).mistakes,
               testing::ElementsAre(HasSubstr("65536 addresses of remotes, and there may be 65535")));
+}
+
+TEST(Tunnels, LocalIsAnAddressOfTheUnderlay) {
+  EXPECT_THAT(
+      read(tunnel("port = \"vx\"\nvni = 1\nlocal = \"10.100.0.1\"\nremotes = [\"192.0.2.2\"]\n") + other).mistakes,
+      ElementsAre(AllOf(HasSubstr("v.toml:4: [[vxlan.tunnel]] local"), HasSubstr("own port \"vx\""))));
+  const Read right = read(tunnel(plain));
+  EXPECT_THAT(right.notes, IsEmpty());
+  const Read elsewhere =
+      read(tunnel("port = \"vx\"\nvni = 1\nlocal = \"1.2.3.4\"\nremotes = [\"192.0.2.2\"]\n") + other);
+  EXPECT_THAT(elsewhere.mistakes, IsEmpty());
+  EXPECT_THAT(elsewhere.notes, ElementsAre(HasSubstr("v.toml:4: [[vxlan.tunnel]] local = \"1.2.3.4\": no [[port]] has"),
+                                           HasSubstr("2001:db8::1")));
 }
 
 }  // namespace

@@ -58,6 +58,8 @@ Vxlan::Vxlan(TunnelSettings settings, const engine::PortTable& ports) : ports_(p
 Expected<void> Vxlan::prepare(const engine::Plan& plan) {
   in_ = std::vector<In>(std::size_t{2} * plan.lanes);
   out_ = std::vector<Out>(plan.lanes);
+  in_of_port_ = std::vector<OfPort>(in_.size());
+  out_of_port_ = std::vector<OutOfPort>(out_.size());
   is_routed_ = plan.pipeline == nullptr || plan.pipeline->all<engine::Ingress>().size() > 1;
   control_ = std::make_unique<VxlanControl>(read_, ports_);
   return control_->start(std::size_t{3} * plan.lanes);
@@ -107,8 +109,8 @@ bool Vxlan::take_piece(engine::Batch& batch, std::uint32_t i, const VxlanView& v
 }
 
 void Vxlan::admit(engine::Batch& batch, engine::Span span) {
-  const VxlanView& view = control_->view(lane_side(batch));
-  In& in = in_[lane_side(batch)];
+  const VxlanView& view = control_->view(admit_place(batch));
+  In& in = in_[admit_place(batch)];
   for (std::uint32_t i = span.first; i < span.end(); ++i) {
     if (!batch.goes_on(i)) continue;
     if (take(batch, i, view, in)) continue;
@@ -116,7 +118,7 @@ void Vxlan::admit(engine::Batch& batch, engine::Span span) {
     const std::uint16_t port = batch.row[i].port;
     if (!is_routed_ && ports_.peer(port) == port) batch.punt(i);
   }
-  control_->release(lane_side(batch));
+  control_->release(admit_place(batch));
 }
 
 void Vxlan::take_out(engine::Batch& batch, std::uint32_t i, const VxlanView& view, packet::VxlanView outer, In& in) {
@@ -141,6 +143,9 @@ void Vxlan::take_out(engine::Batch& batch, std::uint32_t i, const VxlanView& vie
   if (tunnel->tunnel().learning) learn(*tunnel, *remote, inner, in);
   in.frames.add(1);
   in.bytes.add(outer.inner_length);
+  OfPort& of_port = in_of_port_[admit_place(batch)];
+  of_port.frames[tunnel->tunnel().port].add(1);
+  of_port.bytes[tunnel->tunnel().port].add(outer.inner_length);
 }
 
 void Vxlan::learn(const TunnelView& tunnel, const Remote& remote, const std::uint8_t* inner, In& in) {
@@ -154,15 +159,30 @@ void Vxlan::learn(const TunnelView& tunnel, const Remote& remote, const std::uin
 
 unsigned Vxlan::leave(std::uint32_t lane, std::uint16_t port, rte_mbuf** frames, unsigned count, engine::Emitter& out) {
   Out& state = out_[lane];
+  OutOfPort& of_port = out_of_port_[lane];
+  const std::uint16_t port_before = of_port.now;
+  count_for_port(state, of_port, port);
   const bool outermost = state.view == nullptr;
   if (outermost) state.view = &control_->view(out_reader(lane));
   const TunnelView& tunnel = state.view->tunnels[state.view->of_port[port]];
   for (unsigned i = 0; i < count; ++i) put_in(tunnel, frames[i], state, out);
+  count_for_port(state, of_port, port_before);
   if (outermost) {
     state.view = nullptr;
     control_->release(out_reader(lane));
   }
   return 0;
+}
+
+void Vxlan::count_for_port(const Out& state, OutOfPort& of_port, std::uint16_t next) {
+  const std::uint64_t frames = state.frames.get(), bytes = state.bytes.get();
+  if (of_port.now != engine::no_port) {
+    of_port.frames[of_port.now].add(frames - of_port.counted_frames);
+    of_port.bytes[of_port.now].add(bytes - of_port.counted_bytes);
+  }
+  of_port.counted_frames = frames;
+  of_port.counted_bytes = bytes;
+  of_port.now = next;
 }
 
 void Vxlan::put_in(const TunnelView& tunnel, rte_mbuf* frame, Out& state, engine::Emitter& out) {
@@ -259,7 +279,10 @@ Expected<engine::Element::Change> Vxlan::reload(Element& fresh) {
   }
   if (auto ok = control_->check(next); !ok) return tl::unexpected(ok.error());
   const std::size_t tunnels = next.tunnels.size();
-  return Change{"the tunnels are in force (" + std::to_string(tunnels) + "); learned stations stay",
+  const bool flushes =
+      std::ranges::any_of(next.tunnels, [&](const Tunnel& one) { return changes_network(read_, one); });
+  return Change{"the tunnels are in force (" + std::to_string(tunnels) + "); learned stations stay" +
+                    (flushes ? ", but not those of a tunnel with another vni" : ""),
                 [this, next = std::move(next)]() mutable {
                   read_ = next;
                   control_->change(std::move(next));

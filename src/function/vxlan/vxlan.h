@@ -20,7 +20,9 @@
 // pass over it; for each frame that is no tunnel's a comparison of types. Settings, [vxlan]: tunnels.h; docs/vxlan.md.
 #pragma once
 
+#include <array>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "engine/counters.h"
@@ -28,6 +30,7 @@
 #include "engine/port_table.h"
 #include "engine/self_check.h"
 #include "engine/traits.h"
+#include "engine/view.h"
 #include "function/vxlan/outer_fragments.h"
 #include "function/vxlan/tunnel_out.h"
 #include "function/vxlan/tunnels.h"
@@ -40,13 +43,14 @@ class Vxlan final : public engine::Element,
                     public engine::TxHook,
                     public engine::Metrics,
                     public engine::SelfCheck,
+                    public engine::View,
                     public engine::ChainRule {
  public:
   Vxlan(TunnelSettings settings, const engine::PortTable& ports);
 
   void* find_trait(std::string_view name) override {
-    return engine::offer<engine::Ingress, engine::TxHook, engine::Metrics, engine::SelfCheck, engine::ChainRule>(name,
-                                                                                                                 this);
+    return engine::offer<engine::Ingress, engine::TxHook, engine::Metrics, engine::SelfCheck, engine::View,
+                         engine::ChainRule>(name, this);
   }
   Expected<void> prepare(const engine::Plan& plan) override;
   void admit(engine::Batch& batch, engine::Span span) override;
@@ -59,6 +63,8 @@ class Vxlan final : public engine::Element,
   std::vector<engine::Trouble> troubles() const override {
     return control_ ? control_->troubles() : std::vector<engine::Trouble>();
   }
+  // Each tunnel: its remotes and the way to them, learned stations, and inner frames since the start.
+  std::string view() const override;
   bool check_chain(const engine::Pipeline& pipeline, Settings& section, bool was_right,
                    const std::function<std::string(std::string_view)>& chain_with) const override;
 
@@ -81,15 +87,35 @@ class Vxlan final : public engine::Element,
   void refuse_size(const TunnelView& tunnel, rte_mbuf* frame, std::uint32_t most, Out& state, engine::Emitter& out);
   void put_in(const TunnelView& tunnel, rte_mbuf* frame, Out& state, engine::Emitter& out);
   void flood(const TunnelView& tunnel, rte_mbuf* frame, Out& state, engine::Emitter& out);
+  // Inner frames and bytes by the tunnel's port, which keeps its index. One writer: the thread of a lane's side.
+  struct alignas(64) OfPort {
+    std::array<engine::Counter, engine::max_ports> frames, bytes;
+  };
+  // What leave() is at, and how much of the lane's frames it has counted for ports.
+  struct OutOfPort : OfPort {
+    std::uint16_t now = engine::no_port;
+    std::uint64_t counted_frames = 0, counted_bytes = 0;
+  };
+  // What has left since the last call is the port's that leave() is at; from now on it is `next`'s.
+  static void count_for_port(const Out& state, OutOfPort& of_port, std::uint16_t next);
+  template <typename Sides>
+  static std::uint64_t sum_of(const Sides& sides, std::array<engine::Counter, engine::max_ports> OfPort::*counter,
+                              std::uint16_t port) {
+    std::uint64_t all = 0;
+    for (const auto& side : sides) all += (side.*counter)[port].get();
+    return all;
+  }
   // Behind those of in_.
   std::size_t out_reader(std::uint32_t lane) const { return in_.size() + lane; }
 
   const engine::PortTable ports_;
   TunnelSettings read_;  // of a file that is only checked, too
   std::unique_ptr<VxlanControl> control_;
-  bool is_routed_ = true;  // another element ends links
-  std::vector<In> in_;     // Ingress::lane_side()
-  std::vector<Out> out_;   // by lane
+  bool is_routed_ = true;               // another element ends links
+  std::vector<In> in_;                  // Ingress::admit_place()
+  std::vector<Out> out_;                // by lane
+  std::vector<OfPort> in_of_port_;      // as in_
+  std::vector<OutOfPort> out_of_port_;  // as out_
 };
 
 }  // namespace sluice::function

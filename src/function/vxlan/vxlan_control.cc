@@ -105,9 +105,16 @@ Expected<void> VxlanControl::check(const TunnelSettings& settings) const {
 
 void VxlanControl::change(TunnelSettings settings) {
   const std::lock_guard lock(changing_);
+  std::vector<std::uint16_t> other_networks;  // ports
+  for (const Tunnel& tunnel : settings.tunnels) {
+    if (changes_network(settings_, tunnel)) other_networks.push_back(tunnel.port);
+  }
   settings_ = std::move(settings);
   name_remotes();
   publish();
+  // Behind the last frame that lanes take for one of the former network.
+  if (!other_networks.empty()) reclaim_soon([this] { return views_->reclaim(); });
+  for (const std::uint16_t port : other_networks) fdbs_[port]->forget([](RemoteId) { return true; });
   const std::uint64_t one = 1;
   [[maybe_unused]] const ssize_t rung = write(wake_fd_, &one, sizeof one);
 }

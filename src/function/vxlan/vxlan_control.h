@@ -44,12 +44,27 @@ class VxlanControl {
 
   // Why tunnels cannot be changed to these now.
   Expected<void> check(const TunnelSettings& settings) const;
-  // Tunnels of the same ports with other facts, as checked, in force when it returns. Learned stations stay.
+  // Tunnels of the same ports with other facts, as checked, in force when it returns. Learned stations stay, but for
+  // those of a tunnel that has another VNI, and so is of another network.
   void change(TunnelSettings settings);
   const TunnelSettings& settings() const { return settings_; }  // the control thread's
 
   std::uint32_t unresolved() const { return unresolved_.load(std::memory_order_relaxed); }
   std::uint32_t learned() const;
+  // Each tunnel as it is now, with the way to each of its remotes. Waits for a look at routes and neighbours, if there
+  // is one under way.
+  struct ShownRemote {
+    packet::IpAddress address;
+    NextHop hop;
+  };
+  struct ShownTunnel {
+    std::uint16_t port = 0;
+    std::uint32_t vni = 0;
+    packet::IpAddress local;
+    std::uint32_t stations = 0;  // learned
+    std::vector<ShownRemote> remotes;
+  };
+  std::vector<ShownTunnel> show() const;
   // Remotes that cannot be reached for some seconds.
   std::vector<engine::Trouble> troubles() const;
 

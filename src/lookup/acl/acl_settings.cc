@@ -289,7 +289,7 @@ void multiply_out(Settings& section, const AclRule& rule, const Match& match, Ru
   if (count > most_of_one_rule) {
     section.error("", "its lists multiply to " + std::to_string(count) + (count == most_counted ? " or more" : "") +
                           " rules, and " + std::to_string(most_of_one_rule) +
-                          " are the most: put the longer ones into an [[acl.set]]");
+                          " are the most: put the longer ones into a set, " + section_of_sets(section));
     return;
   }
   for (const AddressChoice& source : sources) {
@@ -358,10 +358,12 @@ void read_rule(Settings& section, const ActionLimits& limits, RuleBook& book) {
   section.finish();
 }
 
-constexpr const char* lists_text =
-    "All but `tcp_flags` may be a list, of which one has to hold: `destination_port = [80, 443]`. With `!` before each "
-    "value none of them may hold: `ingress = [\"!wan\", \"!dmz\"]`. `\"!10.0.0.0/8\"` holds of IPv6 as well, unless "
-    "the other address is of IPv4.";
+// `none_of`: an example of keys that the section has.
+std::string lists_text(const std::string& none_of) {
+  return "All but `tcp_flags` may be a list, of which one has to hold: `destination_port = [80, 443]`. With `!` before "
+         "each value none of them may hold: `" +
+         none_of + "`. `\"!10.0.0.0/8\"` holds of IPv6 as well, unless the other address is of IPv4.";
+}
 
 template <class... Settings>
 OptionSection section_of(std::string title, std::string text, const Settings&... settings) {
@@ -378,12 +380,14 @@ void read_rules(Settings& acl, const ActionLimits& limits, RuleBook& book) {
 }
 
 OptionSection rule_section(std::string title) {
-  return section_of(std::move(title), std::string("A rule; all that is given must match. ") + lists_text,
+  return section_of(std::move(title),
+                    "A rule; all that is given must match. " + lists_text("ingress = [\"!wan\", \"!dmz\"]"),
                     name_settings(), match_settings(), gate_settings(), deed_settings());
 }
 
 OptionSection match_section(std::string title) {
-  return section_of(std::move(title), std::string("Only frames that one of these matches. ") + lists_text,
+  return section_of(std::move(title),
+                    "Only frames that one of these matches. " + lists_text("destination_port = [\"!22\", \"!443\"]"),
                     name_settings(), match_settings());
 }
 

@@ -48,7 +48,7 @@ TEST(RuleLists, AProductThatNoNumberHoldsIsRefused) {
            addresses + "]\nsource_port = [" + ports + "]\ndestination_port = [" + ports + "]\n");
   EXPECT_THAT(many.mistakes,
               ElementsAre("acl.toml:1: [[acl.rule]]: its lists multiply to 1000000000 or more rules, and "
-                          "4096 are the most: put the longer ones into an [[acl.set]]"));
+                          "4096 are the most: put the longer ones into a set, [[acl.set]]"));
   EXPECT_TRUE(many.book.rules.empty());
 }
 

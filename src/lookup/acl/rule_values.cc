@@ -120,6 +120,11 @@ Values RuleValues::read(std::string_view key) {
   return values;
 }
 
+std::string section_of_sets(const Settings& rule) {
+  const std::string& name = rule.name();
+  return "[[" + name.substr(0, name.find('.')) + ".set]]";
+}
+
 // The tag of "@name".
 bool RuleValues::take_set(std::string_view key, std::string_view name, SetType type, Side side, std::uint16_t& bit) {
   std::vector<std::string> known;
@@ -141,7 +146,7 @@ bool RuleValues::take_set(std::string_view key, std::string_view name, SetType t
     return true;
   }
   return mistake(key, "there is no set \"", name, "\"",
-                 known.empty() ? std::string(": write it as [[acl.set]] before the rules")
+                 known.empty() ? ": write it as " + section_of_sets(rule_) + " before the rules"
                                : spelling_hint(std::string(name), known));
 }
 

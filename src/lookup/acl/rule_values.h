@@ -61,6 +61,10 @@ class RuleValues {
   std::string text_;
 };
 
+// Where a file has the sets that the rule can name: beside the rules, or the owner of the rules. "[[acl.set]]" of
+// "acl.rule", "[[mirror.set]]" of "mirror.session.rule".
+std::string section_of_sets(const Settings& rule);
+
 // Bytes other than these, as few values with masks as there are.
 std::vector<MaskedByte> all_bytes_but(const std::vector<std::uint8_t>& bytes);
 // Numbers of 0..most that are in none of these.
