@@ -87,7 +87,7 @@ void add_functions(CLI::App& app, int& status) {
   command->footer(
       "Of each function: its name and what it does, where it is from (built in, or a plug-in's path, name and\n"
       "version), its place in a chain, and the keys of its sections. --reference has their values, defaults and\n"
-      "meaning. Exit status: 0 ok, 2 a plug-in or the file is refused.");
+      "meaning. In code a function is called an element. Exit status: 0 ok, 2 a plug-in or the file is refused.");
   command->callback([given, file, plugins, as_reference, &status] {
     if (given->count() != 0) require_file(*file);
     status = list(*file, *plugins, *as_reference);

@@ -188,6 +188,22 @@ TEST_F(EmissionTest, WhatAnElementMakesLeavesBehindItsRow) {
   rte_pktmbuf_free(taken.front());
 }
 
+TEST_F(EmissionTest, SeveralForOneRowLeaveInTheOrderOfTheCalls) {
+  scripted_.applies = [&](Batch&, std::uint32_t i, Emitter& out) {
+    if (i != 0) return;
+    for (std::uint32_t row = 10; row-- > 0;) {
+      for (std::uint32_t n = 0; n < 3; ++n) out.emit(row, made(1000 + 10 * row + n), 1);
+    }
+  };
+  make_on_core();
+  std::vector<Sent> expected;
+  for (std::uint32_t row = 0; row < 10; ++row) {
+    expected.push_back({row, 60});
+    for (std::uint32_t n = 0; n < 3; ++n) expected.push_back({1000 + 10 * row + n, 60});
+  }
+  EXPECT_EQ(sent_of_ten(), expected);
+}
+
 // Rows that go on leave with the next pass, and what was made for them before.
 TEST_F(EmissionTest, WhatIsMadeInAnEarlierPassLeavesAtOnce) {
   scripted_.payloads = Payloads::changed;

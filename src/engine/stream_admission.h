@@ -4,9 +4,8 @@
 //     beta + v <= B_I   and   min(theta, d) > bound   and   w <= omega
 //   beta   sum of the accepted rates
 //   theta  shortest accepted deadline
-//   B_I    rate that the device carries in cycles of I, with no batch on it longer than the bound allows. It is
-//   measured
-//          with packets of omega bytes (`sluice calibrate`, profile.h)
+//   B_I    rate that the device carries in cycles of I, with no batch on it longer than the bound allows
+//   omega  bytes of the packets with which B_I was measured (`sluice calibrate`, profile.h)
 //   bound  as in bound.h
 // Rates are whole bits per second, and deadlines are kept as a multiset. So a stream that ends gives back exactly what
 // it took.

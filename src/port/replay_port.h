@@ -3,16 +3,18 @@
 // and not a generator. It moves pointers only.
 //
 // A queue's frames are the mbufs of its own pool. Receiving takes the next ones from the pool's FIFO; transmitting
-// gives a frame back to the pool it came from, whatever port it leaves by. A frame that is dropped comes back before
-// those that are under way, and from then on the frames are no longer handed out in the order of their addresses, which
-// copies of whole runs need, and so do conversations. With `ordered` they always are, but for those that are not back
-// when it is their turn, which miss it, at some ns for each. Frames come out changed (a router lowers the TTL), so
-// after `refresh` rounds each frame's first bytes are written anew from a pristine copy, at a cost of 1/refresh of a
-// small copy.
+// gives a frame back to the pool that it came from, whatever port it leaves by.
 //
-// Offered load: without `rate`, as fast as the lane polls. With it, frames fall due at that rate and those that no free
-// frame is there for, or that find `ring` others waiting, are counted as missed, as a NIC would: those that came first
-// stay. waited() says how long frames had been due when they were taken, as if a NIC had stamped their arrival.
+// Order: copies of whole runs, and conversations, need frames in the order of their addresses. A dropped frame comes
+// back before those that are under way, which breaks that order for good. With `ordered` it is kept, at some ns for
+// each frame: a frame that is not back when it is its turn misses the turn.
+//
+// Frames come back changed (a router lowers the TTL). After `refresh` rounds each frame's first bytes are written anew
+// from a pristine copy, at a cost of 1/refresh of a small copy.
+//
+// Offered load: without `rate`, as fast as the lane polls. With it, frames fall due at that rate. As with a NIC, a due
+// frame is counted as missed if no frame of the pool is free, or if `ring` others wait already. waited() says how long
+// frames had been due when they were taken, as if a NIC had stamped their arrival.
 //
 // A port's address comes from its name, so that two ports of one gateway are two hosts; frames are addressed to it.
 //
