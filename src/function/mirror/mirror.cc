@@ -29,7 +29,6 @@ const engine::Element* innermost(engine::Element* element) {
 Expected<void> Mirror::prepare(const engine::Plan& plan) {
   tallies_ = std::vector<Tally>(plan.lanes);
   current_.emplace(plan.lanes);
-  ports_ = plan.ports;
   is_first_ = plan.pipeline == nullptr || innermost(plan.pipeline->elements().front().get()) == this;
   if (!plan.captures) {
     const auto nanoseconds = static_cast<std::uint64_t>(plan.deadline.count()) * used_parts / all_parts;
@@ -191,11 +190,6 @@ bool Mirror::may_copy(const rte_mempool* pool, const engine::Emitter& out) const
 packet::Reason Mirror::not_taken(std::uint32_t lane, std::uint16_t port, unsigned count) {
   tallies_[lane].lost[port].add(count);
   return mirror_full;
-}
-
-packet::Reason Mirror::judge_from_host(std::uint32_t lane, const std::uint8_t* /*frame*/,
-                                       std::uint32_t /*length*/) const {
-  return lane < ports_.size() && is_in(to_, ports_[lane]) ? mirror_port : packet::no_reason;
 }
 
 Expected<engine::Element::Change> Mirror::reload(Element& fresh) {

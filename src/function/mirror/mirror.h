@@ -8,7 +8,7 @@
 //   A copy is skipped while fewer than an eighth of the frame's pool is free. It is skipped, too, once the oldest frame
 //   that waits has used three quarters of its deadline.
 //
-// The port is used for nothing else: what comes in by it, and what the host sends by it, is dropped as `mirror_port`.
+// The port is used for nothing else, and has no twin: what comes in by it is dropped as `mirror_port`.
 //
 // Threads: as of Element. Memory: a byte for each frame. Cost: docs/mirror.md.
 #pragma once
@@ -35,14 +35,9 @@ namespace sluice::function {
 
 inline const packet::Reason mirror_full =
     packet::register_reason("mirror_full", "a copy that its monitor port did not take at once");
-inline const packet::Reason mirror_port =
-    packet::register_reason("mirror_port", "it came in by a monitor port, or the host sent it there");
+inline const packet::Reason mirror_port = packet::register_reason("mirror_port", "it came in by a monitor port");
 
-class Mirror final : public engine::Element,
-                     public engine::TxHook,
-                     public engine::HostGate,
-                     public engine::Metrics,
-                     public engine::View {
+class Mirror final : public engine::Element, public engine::TxHook, public engine::Metrics, public engine::View {
  public:
   explicit Mirror(MirrorOptions options) : options_(std::move(options)) {}
 
@@ -50,7 +45,7 @@ class Mirror final : public engine::Element,
     return {.bytes_per_frame = 1, .payloads = engine::Payloads::read_late};  // copies have them
   }
   void* find_trait(std::string_view name) override {
-    return engine::offer<engine::TxHook, engine::HostGate, engine::Metrics, engine::View>(name, this);
+    return engine::offer<engine::TxHook, engine::Metrics, engine::View>(name, this);
   }
   Expected<void> prepare(const engine::Plan& plan) override;
   void classify(engine::Batch& batch, engine::Span span) override;
@@ -63,7 +58,6 @@ class Mirror final : public engine::Element,
   packet::Reason not_taken(std::uint32_t lane, std::uint16_t port, unsigned count) override;
   unsigned leave(std::uint32_t lane, std::uint16_t port, rte_mbuf** frames, unsigned count,
                  engine::Emitter& out) override;
-  packet::Reason judge_from_host(std::uint32_t lane, const std::uint8_t* frame, std::uint32_t length) const override;
   // Of all sessions since the start.
   std::vector<engine::Metric> metrics() const override;
   // Each session's since it has its name, and what each monitor port did not take since the start.
@@ -112,8 +106,7 @@ class Mirror final : public engine::Element,
   std::atomic<PortBits> tx_from_{0}, to_{0};                // of these
   std::vector<Tally> tallies_;
   mutable std::mutex showing_;
-  std::vector<Shown> shown_;          // the sessions in force
-  std::vector<std::uint16_t> ports_;  // of each lane
+  std::vector<Shown> shown_;      // the sessions in force
   std::uint64_t latest_tsc_ = 0;  // a frame that has waited longer has no time for copies; 0: there is no such thing
   bool is_first_ = false;         // no element decides before this one
 };

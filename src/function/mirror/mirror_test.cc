@@ -140,7 +140,6 @@ TEST_F(MirrorTest, TheMonitorPortIsForNothingElse) {
   pass(web);
   EXPECT_TRUE(taken(wan).empty());
   EXPECT_EQ(counters_.drops[mirror_port].get(), 1U);
-  EXPECT_EQ(mirror_->judge_from_host(0, web.data(), 60), mirror_port);
 }
 
 TEST_F(MirrorTest, AReloadChangesTheSessions) {

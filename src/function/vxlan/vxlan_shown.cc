@@ -42,7 +42,8 @@ std::string Vxlan::view() const {
   auto tunnels = nlohmann::ordered_json::array();
   for (VxlanControl::ShownTunnel& tunnel : control_ ? control_->show() : std::vector<VxlanControl::ShownTunnel>()) {
     // Those that something is wrong with first.
-    std::ranges::stable_partition(tunnel.remotes, [](const auto& remote) { return !remote.hop.resolved; });
+    std::stable_partition(tunnel.remotes.begin(), tunnel.remotes.end(),
+                          [](const auto& remote) { return !remote.hop.resolved; });
     auto remotes = nlohmann::ordered_json::array();
     for (const auto& remote : tunnel.remotes) {
       if (remotes.size() < most_remotes_shown) remotes.push_back(shown_remote(remote, ports_));
