@@ -3,7 +3,7 @@ BUILD ?= build
 CMAKE_FLAGS ?=
 PREFIX ?= /usr/local
 
-.PHONY: all program benches build install deb test-deb demo test bench format lint bundle sanitize races fuzz nightly setup clean help
+.PHONY: all program benches build install install-program deb test-deb demo test bench format lint bundle sanitize races fuzz nightly setup clean help
 all: build
 
 help:
@@ -38,6 +38,10 @@ build: setup $(BUILD)/build.ninja
 ## install   the program and its benches, stripped, its manual, completion, systemd unit and examples (PREFIX=/usr/local, DESTDIR=)
 install: benches
 	@cmake --install $(BUILD) --prefix $(PREFIX) --strip
+
+## install-program  of these only the program, the headers and the CMake package of plug-ins, and the example of one
+install-program: program
+	@cmake --install $(BUILD) --prefix $(PREFIX) --component element --strip
 
 ## deb       build/sluice_*.deb, for this release of Debian or Ubuntu
 deb: benches

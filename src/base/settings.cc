@@ -252,7 +252,7 @@ std::vector<std::string> Settings::texts(std::string_view key, std::vector<std::
   return fallback;
 }
 
-std::vector<std::string> Settings::values(std::string_view key) {
+std::vector<std::string> Settings::values(std::string_view key, std::string_view allowed) {
   const toml::node* value = node_->ask(key);
   if (value == nullptr) return {};
   std::vector<std::string> result;
@@ -270,7 +270,9 @@ std::vector<std::string> Settings::values(std::string_view key) {
   bool good = list != nullptr ? !list->empty() : take(*value);
   for (std::size_t i = 0; list != nullptr && good && i < list->size(); ++i) good = take((*list)[i]);
   if (good) return result;
-  node_->refuse(key, "a text in quotes, a whole number, or a list of these, such as [80, \"8000-8100\"]");
+  node_->refuse(key, allowed.empty()
+                         ? "a text in quotes, a whole number, or a list of these, such as [80, \"8000-8100\"]"
+                         : std::string(allowed));
   return {};
 }
 

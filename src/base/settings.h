@@ -57,8 +57,9 @@ class Settings {
   // "512M", "4K", "2G" (powers of 1024) or a bare number of bytes.
   std::uint64_t bytes(std::string_view key, std::uint64_t fallback);
   std::vector<std::string> texts(std::string_view key, std::vector<std::string> fallback = {});
-  // A text, a whole number, or a list of these with at least one, all as texts. Absent: an empty list.
-  std::vector<std::string> values(std::string_view key);
+  // A text, a whole number, or a list of these with at least one, all as texts. Absent: an empty list. `allowed`: what
+  // the message about anything else says in place of that.
+  std::vector<std::string> values(std::string_view key, std::string_view allowed = {});
   // A list of whole numbers, with at least one.
   std::vector<std::int64_t> integers(std::string_view key, std::vector<std::int64_t> fallback = {});
   // [key] as its own Settings; an empty one when absent.

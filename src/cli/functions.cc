@@ -9,6 +9,7 @@
 #include "cli/completion.h"
 #include "control/config.h"
 #include "control/config_reference.h"
+#include "control/pipeline_maker.h"
 #include "control/plugins.h"
 #include "engine/element.h"
 #include "engine/port_table.h"
@@ -17,11 +18,13 @@ namespace sluice::cli {
 namespace {
 
 // Of a function that declares none: those that it asks an empty section for. One that only another brings up is not
-// among them.
-std::vector<std::string> asked_settings(const engine::ElementType& type) {
+// among them. `mistakes`: what is wrong with the function itself.
+std::vector<std::string> asked_settings(const engine::ElementType& type, std::vector<std::string>& mistakes) {
   Diagnostics unsaid;
   Settings section = Settings::empty("", unsaid);
-  (void)type.make(section, engine::PortTable());
+  Expected<std::unique_ptr<engine::Element>> made;
+  std::string broken = control::try_make(type, section, engine::PortTable(), made);
+  if (!broken.empty()) mistakes.push_back(std::move(broken));
   return section.asked();
 }
 
@@ -31,12 +34,12 @@ void print_settings(const std::string& of, const std::vector<std::string>& keys)
   std::printf("  settings%s: %s\n", of.c_str(), settings.empty() ? "none" : settings.c_str());
 }
 
-void print(const engine::ElementType& type) {
+void print(const engine::ElementType& type, std::vector<std::string>& mistakes) {
   std::printf("%.*s: %.*s\n", static_cast<int>(type.name.size()), type.name.data(), static_cast<int>(type.text.size()),
               type.text.data());
   std::printf("  from: %s\n", type.origin.empty() ? "built in" : type.origin.c_str());
   std::printf("  place: %s\n", type.ends_chain ? "last of the chain" : "in front of the last");
-  if (!type.options) print_settings("", asked_settings(type));
+  if (!type.options) print_settings("", asked_settings(type, mistakes));
   const std::string own = "[" + std::string(type.name) + "]";
   for (const OptionSection& section : type.options ? type.options() : std::vector<OptionSection>()) {
     std::vector<std::string> keys;
@@ -46,14 +49,14 @@ void print(const engine::ElementType& type) {
 }
 
 int list(const std::string& file, const std::vector<std::string>& plugins, bool as_reference) {
-  std::string mistakes;
+  std::vector<std::string> mistakes;
   if (!file.empty()) {
     const control::Config config = control::Config::from_file(file);
-    mistakes = config.mistakes();
+    if (!config.ok()) mistakes.push_back(config.mistakes());
   }
   for (const std::string& path : plugins) {
     if (const auto loaded = control::load_plugin(path); !loaded) {
-      mistakes += (mistakes.empty() ? "" : "\n") + loaded.error().message;
+      mistakes.push_back(loaded.error().message);
     }
   }
   if (as_reference) {
@@ -62,11 +65,11 @@ int list(const std::string& file, const std::vector<std::string>& plugins, bool 
     std::vector<const engine::ElementType*> types;
     for (const engine::ElementType& type : engine::element_types()) types.push_back(&type);
     std::ranges::sort(types, {}, &engine::ElementType::name);
-    for (const engine::ElementType* type : types) print(*type);
+    for (const engine::ElementType* type : types) print(*type, mistakes);
   }
   if (mistakes.empty()) return 0;
   std::fflush(stdout);
-  std::fprintf(stderr, "%s\n", mistakes.c_str());
+  for (const std::string& mistake : mistakes) std::fprintf(stderr, "%s\n", mistake.c_str());
   return 2;
 }
 

@@ -8,11 +8,13 @@
 #include <memory>
 #include <string_view>
 
+#include "base/thrown.h"
 #include "cli/commands.h"
 #include "cli/output_end.h"
 #include "cli/signals.h"
 
 int main(int argc, char** argv) {
+  sluice::name_last_exception();
   // Before any thread exists: signals go to the control thread, which waits for them.
   sluice::cli::hold_signals();
   signal(SIGPIPE, SIG_IGN);

@@ -174,6 +174,14 @@ TEST(TopReport, ShowsRatesBetweenSnapshots) {
   EXPECT_THAT(report, Not(HasSubstr("\x1b")));
 }
 
+TEST(TopReport, ShowsMetricsThatAreNot0) {
+  Snapshot now = control::sample_snapshot();
+  now.metrics = {{"probe_seen", "frames that were looked at", 12}, {"probe_idle", "nothing yet", 0}};
+  const std::string report = top_report(now, nullptr);
+  EXPECT_THAT(report, HasSubstr("\nMETRIC      VALUE  IS\nprobe_seen     12  frames that were looked at\n"));
+  EXPECT_THAT(report, Not(HasSubstr("probe_idle")));
+}
+
 TEST(TopReport, HasALineForEachKindOfJobs) {
   const Snapshot before = control::sample_snapshot();
   Snapshot now = before;

@@ -63,6 +63,10 @@ std::string top_report(const Snapshot& now, const Snapshot* before) {
     out += "\n";
     for (const std::string& line : grid_lines(grid, {})) out += line + "\n";
   }
+  if (const Grid metrics = metric_grid(now); !metrics.rows.empty()) {
+    out += "\n";
+    for (const std::string& line : grid_lines(metrics, {})) out += line + "\n";
+  }
   return out;
 }
 

@@ -165,6 +165,14 @@ Grid drop_grid(const Snapshot& now, const Rates& rates) {
   return grid;
 }
 
+Grid metric_grid(const Snapshot& now) {
+  Grid grid{{{"METRIC"}, {"VALUE", true}, {"IS"}}, {}, ""};
+  for (const control::MetricSnapshot& metric : now.metrics) {
+    if (metric.value != 0) grid.rows.push_back({text(metric.name), count(metric.value), text(metric.text)});
+  }
+  return grid;
+}
+
 std::vector<std::string> grid_lines(const Grid& grid, const GridStyle& style, std::vector<std::string>* left_out) {
   if (grid.rows.empty()) return {grid.when_empty};
   std::vector<std::size_t> widths;

@@ -32,6 +32,8 @@ Grid port_grid(const control::Snapshot& now, const Rates& rates);
 Grid lane_grid(const control::Snapshot& now, const Rates& rates);
 Grid device_grid(const control::Snapshot& now, const Rates& rates);
 Grid drop_grid(const control::Snapshot& now, const Rates& rates);
+// What functions count and hold themselves, without those that are 0: no rows at all where there are none.
+Grid metric_grid(const control::Snapshot& now);
 
 struct GridStyle {
   bool color = false;  // bold headings, red cells

@@ -17,7 +17,7 @@ using View = TopView::View;
 constexpr const char* red = "\x1b[31m";
 constexpr const char* plain = "\x1b[0m";
 constexpr std::string_view between_facts = "   ";
-constexpr unsigned most_ailments = 3;  // lines of the overview
+constexpr unsigned most_ailments = 3, most_metrics = 8;  // lines of the overview
 
 constexpr const char* names[] = {"overview", "ports", "lanes", "drops", "devices", "health", "keys"};
 constexpr View tables[] = {View::ports, View::lanes, View::drops, View::devices};
@@ -186,6 +186,14 @@ TopView::Lines TopView::overview(const Snapshot& now, const Rates& rates, unsign
     shorten(rows, lines_left - 1, fmt::format(": key {}", static_cast<int>(parts[i]) + 1));
     for (std::string& row : rows) lines.push_back(std::move(row));
   }
+  // Metrics get lines that nothing else needs.
+  const Grid metrics = metric_grid(now);
+  const std::size_t left = height > lines.size() ? height - lines.size() : 0;
+  if (metrics.rows.empty() || left < least_part) return lines;
+  Lines rows = grid_lines(metrics, {color_, width});
+  lines.emplace_back();
+  shorten(rows, std::min<std::size_t>(left - 1, most_metrics + 1), ": sluice ctl stats");
+  for (std::string& row : rows) lines.push_back(std::move(row));
   return lines;
 }
 

@@ -112,6 +112,19 @@ TEST(TopView, RowsAreSortedByAColumnAndTheOtherWayRound) {
   EXPECT_FALSE(TopView(false).press('s')) << "of the overview";
 }
 
+TEST(TopView, MetricsHaveLinesThatNothingElseNeeds) {
+  Snapshot now = control::sample_snapshot();
+  now.metrics = {{"probe_seen", "frames that were looked at", 12}, {"probe_idle", "nothing yet", 0}};
+  const TopView view(false);
+  const std::string high = view.draw(now, nullptr, 80, 60);
+  EXPECT_THAT(high, testing::ContainsRegex("\nMETRIC +VALUE +IS\nprobe_seen +12 +frames that were looked at\n"));
+  EXPECT_THAT(high, Not(HasSubstr("probe_idle"))) << "0";
+  for (unsigned i = 0; i < 20; ++i) now.metrics.push_back({"probe_" + std::to_string(i), "another", 1});
+  EXPECT_THAT(view.draw(now, nullptr, 80, 60), testing::ContainsRegex("\n\\.\\.\\. 14 more: sluice ctl stats\n"));
+  now.metrics = {{"probe_idle", "nothing yet", 0}};
+  EXPECT_THAT(view.draw(now, nullptr, 80, 60), Not(HasSubstr("METRIC")));
+}
+
 TEST(TopView, WhatDoesNotFitIsCounted) {
   TopView view(false);
   const Snapshot now = grown(40);

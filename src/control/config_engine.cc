@@ -27,17 +27,25 @@ constexpr std::uint64_t bytes_around_frame = 128 + 128 + 64;  // headroom, struc
 constexpr unsigned ethernet_bytes = 14 + 2 * 4;               // header and two VLAN tags
 
 void read_device(Settings& section, engine::Options& to) {
+  static const std::string allowed = "\"auto\", \"cpu\", or \"cuda:N\" with N from 0 to " +
+                                     std::to_string(highest_gpu) +
+                                     ", or a list of GPUs, each once: [\"cuda:0\", \"cuda:1\"]";
+  const std::vector<std::string> names = section.values("device", allowed);
+  if (names.empty()) return;
   std::string devices;
-  for (const std::string& name : section.values("device")) devices += (devices.empty() ? "" : ",") + name;
-  if (devices.empty()) return;
+  for (const std::string& name : names) devices += (devices.empty() ? "" : ",") + name;
   const auto indices = device::gpu_indices(devices);
   if (devices == "auto" || devices == "cpu" || (indices && std::ranges::max(*indices) <= highest_gpu)) {
     to.device = devices;
     return;
   }
-  section.error("device", "allowed is \"auto\", \"cpu\", or \"cuda:N\" with N from 0 to " +
-                              std::to_string(highest_gpu) +
-                              ", or a list of several of these, each once: [\"cuda:0\", \"cuda:1\"]");
+  const auto stands_alone = [](const std::string& name) { return name == "auto" || name == "cpu"; };
+  const auto alone = std::ranges::find_if(names, stands_alone);
+  if (names.size() > 1 && alone != names.end()) {
+    section.error("device", "\"" + *alone + "\" stands alone, and a list is of GPUs: allowed is " + allowed);
+    return;
+  }
+  section.error("device", "allowed is " + allowed);
 }
 
 std::string shown_device(const std::string& device) {

@@ -30,7 +30,7 @@ unsigned line_in_section(Settings root, const std::string& line, bool needs_key)
     const std::size_t close = std::min(line.find_first_not_of(word_letters, open + 1), line.size());
     const std::string name = line.substr(open + 1, close - open - 1);
     const bool known = name == "engine" || name == "memory" || name == "api" || name == "log" || name == "profile" ||
-                       engine::find_element(name) != nullptr;
+                       name == "plugins" || engine::find_element(name) != nullptr;
     if (!known || line[close] != ']') continue;
     const Settings section = root.section(name);
     if (!needs_key) return section.line("");

@@ -92,7 +92,7 @@ TEST(ConfigPlace, NamesTheLineOfTheSettingThatARefusalIsAbout) {
       "[engine]\nchain = [\"probe\"]\ncores = [5]\nworker_core = 5\n"
       "[memory]\nhugepages = \"require\"\n"
       "[[port]]\nname = \"lan\"\ndevice = \"net_null0\"\ntwin = \"sl-lan\"\nmtu = 1600\n"
-      "[[port]]\nname = \"wan\"\ndevice = \"net_null1\"\n[probe]\ndepth = 2\n";
+      "[[port]]\nname = \"wan\"\ndevice = \"net_null1\"\n[probe]\ndepth = 2\n[plugins]\nload = []\n";
   Config config = Config::from_text(text, "r.toml");
   ASSERT_TRUE(config.ok()) << config.mistakes();
   const std::vector<std::pair<std::string, std::string>> cases = {
@@ -107,6 +107,7 @@ TEST(ConfigPlace, NamesTheLineOfTheSettingThatARefusalIsAbout) {
       {"there is no interface 'sl-lan', the TAP twin of port 0", "r.toml:10: "},
       {"[api] listen = \"127.0.0.1:9230\": in use", "r.toml: "},     // no such section
       {"[probe] depth cannot change while it runs", "r.toml:16: "},  // any function's section
+      {"[plugins] load cannot change while the gateway runs: restart it", "r.toml:18: "},
       {"something else", "r.toml: "},
       {"my routes.txt:7: 'x' is no prefix", ""},
   };

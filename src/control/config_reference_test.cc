@@ -34,7 +34,7 @@ std::map<std::string, std::string> blocks_of(const std::string& text) {
 
 // Elements of this room's tests.
 bool is_of_tests(std::string_view name) {
-  return name == "probe" || name == "submitter" || name == "watch";
+  return name == "probe" || name == "submitter" || name == "watch" || name == "metrics_plugin";
 }
 
 TEST(ConfigReference, PageHasWhatSettingsDeclare) {

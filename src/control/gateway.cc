@@ -18,6 +18,7 @@
 #include "base/units.h"
 #include "control/busy_cores.h"
 #include "control/conversation_notes.h"
+#include "control/function_metrics.h"
 #include "control/gateway_snapshot.h"
 #include "control/health.h"
 #include "control/kernel_forwarding.h"
@@ -140,6 +141,7 @@ Expected<void> Gateway::open_engine(engine::Pipeline& checked) {
     return tl::unexpected(engine.error());
   }
   engine_ = std::move(*engine);
+  if (auto named = check_metrics(engine_->pipeline(), config_.engine.chain); !named) return named;
   set_in_force(config_);
   for (const std::string& note : engine_->notes()) {
     spdlog::info("{}", note);
@@ -477,17 +479,13 @@ Snapshot Gateway::snapshot() {
     }
   }
   if (admission_) add_metrics(admission_->state(), snapshot.metrics);
+  std::ranges::move(service_metrics(engine_->pipeline(), config_.engine.chain), std::back_inserter(snapshot.metrics));
   const auto add_troubles = [&](std::vector<engine::Trouble> troubles) {
     for (engine::Trouble& one : troubles) {
       snapshot.function_troubles.push_back({std::move(one.what), std::move(one.remedy)});
     }
   };
-  for (const engine::Service* const service : services()) {
-    for (engine::ServiceMetric& metric : service->metrics()) {
-      snapshot.metrics.push_back({std::move(metric.name), std::move(metric.text), metric.value, metric.counts});
-    }
-    add_troubles(service->troubles());
-  }
+  for (const engine::Service* const service : services()) add_troubles(service->troubles());
   snapshot.output_troubles = AppendedFile::troubles();
   for (const auto& element : engine_->pipeline().elements()) {
     const auto* const self_check = element->trait<engine::SelfCheck>();

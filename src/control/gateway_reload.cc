@@ -92,7 +92,8 @@ Expected<std::string> Gateway::reload_now() {
   if (const engine::Tables* tables = (*pipeline)->tables()) {
     for (const std::string& note : tables->notes()) spdlog::warn("reload: {}", note);
   }
-  for (const std::string& note : plugin_notes()) spdlog::warn("reload: {}", note);
+  const std::vector<std::string> other_plugins = plugin_notes();
+  for (const std::string& note : other_plugins) spdlog::warn("reload: {}", note);
   // First, because they can be taken back.
   bool holds = false;
   auto addresses = twin_addresses_.apply(fresh.engine.ports);
@@ -129,6 +130,7 @@ Expected<std::string> Gateway::reload_now() {
   if (changed->empty()) *changed = "nothing to take over: this chain has no setting that can change while it runs";
   if (!addresses->empty()) *changed += "; " + *addresses;
   spdlog::info("reload: {}", *changed);
+  for (const std::string& note : other_plugins) *changed += "; " + note;
   return changed;
 }
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "control/config_sections.h"
+#include "control/function_metrics.h"
 #include "control/section_views.h"
 #include "device/name.h"
 #include "engine/answers.h"
@@ -246,9 +247,7 @@ Snapshot take_snapshot(engine::Engine& engine, const engine::Options& options) {
       snapshot.icmp_errors.push_back({name, stats.answers[reason]});
     }
   }
-  for (const engine::Metric& metric : engine.pipeline().metrics()) {
-    snapshot.metrics.push_back({std::string(metric.name), std::string(metric.text), metric.value, metric.counts});
-  }
+  snapshot.metrics = element_metrics(engine.pipeline(), options.chain);
   snapshot.devices = devices_of(engine, stats);
   for (const engine::JobCounters& kind : stats.jobs) snapshot.jobs.push_back(jobs_of(kind));
   snapshot.stalls.push_back(stalls_of("lanes", stats.lanes_stalls, engine.tsc_per_ns()));

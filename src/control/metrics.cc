@@ -6,9 +6,13 @@
 #include <cctype>
 #include <iterator>
 #include <map>
+#include <set>
 #include <utility>
 #include <vector>
 
+#include "base/name.h"
+#include "base/quote.h"
+#include "control/function_metrics.h"
 #include "control/health.h"
 
 namespace sluice::control {
@@ -25,15 +29,27 @@ std::string escaped(std::string_view value) {
   return result;
 }
 
+// Without line breaks, which end a HELP.
+std::string escaped_help(std::string_view text) {
+  std::string result;
+  for (const char c : text) result.append(c == '\\' ? "\\\\" : c == '\n' ? "\\n" : std::string(1, c));
+  return result;
+}
+
 class Exposition {
  public:
   void family(std::string_view name, std::string_view type, std::string_view help) {
     name_ = name;
-    fmt::format_to(std::back_inserter(text_), "# HELP sluice_{0} {1}\n# TYPE sluice_{0} {2}\n", name, help, type);
+    taken_.insert(name_);
+    fmt::format_to(std::back_inserter(text_), "# HELP sluice_{0} {1}\n# TYPE sluice_{0} {2}\n", name,
+                   escaped_help(help), type);
   }
+  // Whether a family or a sample has that name already.
+  bool has(const std::string& name) const { return taken_.contains(name); }
   template <typename T>
   void sample(const Labels& labels, T value, std::string_view suffix = "") {
     fmt::format_to(std::back_inserter(text_), "sluice_{}{}", name_, suffix);
+    if (!suffix.empty()) taken_.insert(name_ + std::string(suffix));
     char separator = '{';
     for (const auto& [label, text] : labels) {
       fmt::format_to(std::back_inserter(text_), "{}{}=\"{}\"", separator, label, escaped(text));
@@ -51,6 +67,7 @@ class Exposition {
  private:
   std::string name_;
   std::string text_;
+  std::set<std::string> taken_;
 };
 
 double seconds(std::uint64_t ns) {
@@ -283,7 +300,8 @@ constexpr BaseUnit base_units[] = {{"_ns", "_seconds", "in nanoseconds", "in sec
                                    {"_ms", "_seconds", "in milliseconds", "in seconds", 1e3},
                                    {"_bits", "_bytes", "bits", "bytes", 8}};
 
-void element_metrics(Exposition& out, const Snapshot& s) {
+// Behind all others: what has the name of one of those is left out.
+void function_metrics(Exposition& out, const Snapshot& s) {
   for (const MetricSnapshot& metric : s.metrics) {
     std::string name = metric.name;
     std::string help = metric.text;
@@ -298,6 +316,13 @@ void element_metrics(Exposition& out, const Snapshot& s) {
     }
     if (!help.empty()) help[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(help[0])));
     name += metric.counts ? "_total" : "";
+    // The whole scrape would be refused for it.
+    if (!is_name(name) || out.has(name)) {
+      const std::string left_out = "/metrics: the metric " + in_quotes(metric.name) + " is left out: ";
+      warn_once(left_out + (is_name(name) ? "there is another sluice_" + name + " already" : std::string(name_rule)),
+                left_out);
+      continue;
+    }
     const char* const type = metric.counts ? "counter" : "gauge";
     if (divisor == 1) {
       out.single(name, type, help, metric.value);
@@ -340,8 +365,8 @@ std::string metrics_text(const Snapshot& snapshot) {
   stall_metrics(out, snapshot);
   device_metrics(out, snapshot);
   job_metrics(out, snapshot);
-  element_metrics(out, snapshot);
   latency_metrics(out, snapshot.latency);
+  function_metrics(out, snapshot);
   return out.take();
 }
 

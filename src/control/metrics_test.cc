@@ -63,6 +63,24 @@ TEST(Metrics, AreInPrometheusFormat) {
   }
 }
 
+TEST(Metrics, OfAFunctionBreakNothing) {
+  Snapshot snapshot = sample_snapshot();
+  const std::size_t families = Exposition(metrics_text(snapshot)).types.size();
+  for (const char* name : {"drops", "a b", "line\nbreak", "", "Capital", "lane_batches", "latency_seconds_sum"}) {
+    snapshot.metrics.push_back({name, "of a plug-in", 7, std::string_view(name) != "latency_seconds_sum"});
+  }
+  snapshot.metrics.push_back({"probe_seen", "two\nlines, and a \\", 7});
+  snapshot.metrics.push_back({"probe_seen", "again", 8});
+  snapshot.metrics.push_back({"probe_wait_ns", "wait in nanoseconds", 7});
+  snapshot.metrics.push_back({"probe_wait_seconds", "again", 8});
+  const std::string text = metrics_text(snapshot);
+  const Exposition exposition(text);
+  EXPECT_EQ(exposition.problems, std::vector<std::string>());
+  EXPECT_EQ(exposition.types.size(), families + 2);
+  EXPECT_EQ(exposition.samples.at("sluice_probe_seen_total"), 7);
+  EXPECT_NE(text.find("# HELP sluice_probe_seen_total Two\\nlines, and a \\\\\n"), std::string::npos);
+}
+
 TEST(Metrics, CarryTheSnapshotsValues) {
   auto samples = Exposition(metrics_text(sample_snapshot())).samples;
   const std::map<std::string, double> expected = {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <sstream>
 
+#include "base/thrown.h"
 #include "control/chain_hints.h"
 #include "control/config_sections.h"
 #include "engine/jobs.h"
@@ -18,7 +19,11 @@ std::unique_ptr<engine::Element> make_element(Config& config, const engine::Elem
                                               const engine::PortTable& ports) {
   const std::size_t before = config.diagnostics().lines.size();
   Settings section = config.section(type.name);
-  auto made = type.make(section, ports);
+  Expected<std::unique_ptr<engine::Element>> made;
+  if (const std::string broken = try_make(type, section, ports, made); !broken.empty()) {
+    section.error("", broken);
+    return nullptr;
+  }
   section.finish();
   if (!made && config.diagnostics().lines.size() == before) section.error("", made.error().message);
   return made ? std::move(*made) : nullptr;
@@ -80,6 +85,21 @@ std::vector<packet::IpAddress> addresses_of(const port::PortOptions& port) {
 }
 
 }  // namespace
+
+std::string try_make(const engine::ElementType& type, Settings& section, const engine::PortTable& ports,
+                     Expected<std::unique_ptr<engine::Element>>& made) {
+  const auto said = [&](const std::string& what) {
+    return "function '" + std::string(type.name) + "'" + (type.origin.empty() ? "" : " of " + type.origin) + ": " +
+           what;
+  };
+  try {
+    made = type.make(section, ports);
+  } catch (...) {
+    if (type.origin.empty()) throw;  // want of memory, which who asked answers for
+    return said("its make fails: " + what_was_thrown());
+  }
+  return made && *made == nullptr ? said("its make returned nothing, neither an element nor an Error") : "";
+}
 
 Expected<std::unique_ptr<engine::Pipeline>> make_pipeline(Config& config, const engine::PortTable& ports) {
   const std::size_t before = config.diagnostics().lines.size();

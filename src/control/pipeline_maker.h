@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "base/error.h"
 #include "control/config.h"
@@ -10,6 +11,12 @@
 #include "engine/tables.h"
 
 namespace sluice::control {
+
+// type.make(). Not empty: what is wrong with the function itself, such as a plug-in whose make throws or returns
+// nothing, in words with its file; what it has made of the section is worth nothing then. What a built-in one throws
+// goes on.
+std::string try_make(const engine::ElementType& type, Settings& section, const engine::PortTable& ports,
+                     Expected<std::unique_ptr<engine::Element>>& made);
 
 // Everything that is wrong with the sections, unknown keys too, goes into config.diagnostics(); the Error is then those
 // lines.

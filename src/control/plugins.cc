@@ -1,17 +1,22 @@
 #include "control/plugins.h"
 
 #include <dlfcn.h>
+#include <elf.h>
 #include <sys/stat.h>
 
 #include <algorithm>
 #include <array>
-#include <exception>
+#include <cstring>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <string_view>
 #include <tuple>
 
 #include "base/file.h"
+#include "base/name.h"
+#include "base/quote.h"
+#include "base/thrown.h"
 #include "engine/plugin.h"
 #include "packet/reason.h"
 
@@ -43,15 +48,46 @@ Expected<Identity> identity_of(const std::string& path) {
   return Identity{found.st_dev, found.st_ino, found.st_size, found.st_mtim.tv_sec, found.st_mtim.tv_nsec};
 }
 
+// Its headers and what they say is in the file: the loader would reach behind the end of one that is cut short. Files
+// of other machines are left to its words.
+Expected<void> check_whole(std::string_view bytes) {
+  if (!bytes.starts_with(ELFMAG)) {
+    return make_error("is no shared object: build the plug-in with sluice_element() of the CMake package");
+  }
+  const auto damaged = [&](std::uint64_t end) {
+    return make_error("is damaged or cut short: it has " + std::to_string(bytes.size()) +
+                      " bytes, and its headers say " + std::to_string(end) + ": build it or copy it again");
+  };
+  Elf64_Ehdr header;
+  if (bytes.size() < sizeof header) return damaged(sizeof header);
+  std::memcpy(&header, bytes.data(), sizeof header);
+  if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_ident[EI_DATA] != ELFDATA2LSB) return {};
+  if (header.e_type != ET_DYN) {
+    return make_error("is no shared object: build the plug-in with sluice_element() of the CMake package");
+  }
+  std::uint64_t end = 0;
+  const auto reach = [&](std::uint64_t offset, std::uint64_t size) {
+    end = std::max(end, offset > UINT64_MAX - size ? UINT64_MAX : offset + size);
+  };
+  reach(header.e_shoff, std::uint64_t{header.e_shnum} * header.e_shentsize);
+  reach(header.e_phoff, std::uint64_t{header.e_phnum} * sizeof(Elf64_Phdr));
+  if (end > bytes.size()) return damaged(end);
+  for (unsigned i = 0; i < header.e_phnum; ++i) {
+    Elf64_Phdr part;
+    std::memcpy(&part, bytes.data() + header.e_phoff + i * sizeof part, sizeof part);
+    reach(part.p_offset, part.p_filesz);
+  }
+  if (end > bytes.size()) return damaged(end);
+  return {};
+}
+
 // Before any of its code runs: what it was built for.
 Expected<void> check_contract(const std::string& path) {
   const auto content = read_regular_file(path, largest_file);
   if (!content) return tl::unexpected(content.error());
   const std::string_view bytes = *content;
   constexpr std::string_view mark = SLUICE_CONTRACT_MARK;
-  if (!bytes.starts_with("\x7f"
-                         "ELF"))
-    return make_error("is no shared object: build the plug-in with sluice_element() of the CMake package");
+  if (auto whole = check_whole(bytes); !whole) return whole;
   if (bytes.find(mark) != std::string_view::npos) return {};
   const std::size_t at = bytes.find(contract_prefix);
   if (at == std::string_view::npos) {
@@ -79,8 +115,47 @@ std::string reason_of_loader(const std::string& path) {
   return text;
 }
 
+// "[NAME]", "[NAME.x]" or "[[NAME.x]]" of one of these functions.
+bool is_own_section(const std::string& title, const std::vector<engine::ElementType>& types) {
+  return std::ranges::any_of(types, [&](const engine::ElementType& type) {
+    const std::string name(type.name);
+    return title == "[" + name + "]" || (title.starts_with("[" + name + ".") && title.ends_with("]")) ||
+           (title.starts_with("[[" + name + ".") && title.ends_with("]]"));
+  });
+}
+
+// What the functions say of themselves, once: what they throw here would else end the program later.
+Expected<void> check_sections(const std::vector<engine::ElementType>& types) {
+  for (const engine::ElementType& type : types) {
+    if (type.options == nullptr || !is_name(type.name)) continue;  // the latter is refused for its name
+    std::vector<OptionSection> sections_of_it;
+    try {
+      sections_of_it = type.options();
+    } catch (...) {
+      return make_error("function " + in_quotes(type.name) + ": its `options` fails: " + what_was_thrown());
+    }
+    for (const OptionSection& section : sections_of_it) {
+      if (is_own_section(section.title, types)) continue;
+      return make_error("function " + in_quotes(type.name) + " declares the section " + in_quotes(section.title) +
+                        ", which is not its own: its sections are [" + printable(type.name) + "] and those in it");
+    }
+  }
+  return {};
+}
+
+// Here, and not where the file is loaded: a type of exception of the plug-in's own goes with it.
+Expected<std::vector<engine::ElementType>> elements_of(const engine::Plugin& plugin) {
+  try {
+    return plugin.elements();
+  } catch (...) {
+    return make_error("fails when it is asked for its functions: " + what_was_thrown());
+  }
+}
+
 Expected<void> take_elements(const engine::Plugin& plugin, const std::string& path) {
-  std::vector<engine::ElementType> types = plugin.elements();
+  auto registered = elements_of(plugin);
+  if (!registered) return tl::unexpected(registered.error());
+  std::vector<engine::ElementType>& types = *registered;
   if (types.empty()) return make_error("registers no function");
   for (engine::ElementType& type : types) {
     if (std::ranges::find(sections, type.name) != sections.end()) {
@@ -89,10 +164,22 @@ Expected<void> take_elements(const engine::Plugin& plugin, const std::string& pa
     }
     type.origin = path + " (" + plugin.name + " " + plugin.version + ")";
   }
-  if (auto added = engine::add_elements(std::move(types)); !added) {
-    return make_error(added.error().message + ": give it another name, or load one of the two");
+  if (auto own = check_sections(types); !own) return own;
+  return engine::add_elements(std::move(types));
+}
+
+// Null: dlerror() says why. What the static initialisers of the plug-in throw comes through the loader, to which such
+// an object is loaded from then on: it is never asked for it again.
+Expected<void*> open_object(const std::string& path) {
+  static std::map<std::string, std::string> half_initialised;
+  if (const auto why = half_initialised.find(path); why != half_initialised.end()) return make_error(why->second);
+  // The loader's header says that it throws nothing, by which a compiler would leave out the handler.
+  void* (*volatile const open)(const char*, int) = dlopen;
+  try {
+    return open(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  } catch (...) {
+    return make_error(half_initialised[path] = "fails while it is loaded, in an initialiser: " + what_was_thrown());
   }
-  return {};
 }
 
 Expected<void> load(const std::string& path) {
@@ -100,7 +187,9 @@ Expected<void> load(const std::string& path) {
   // In front of the handle: what it has registered goes before its texts do.
   std::unique_ptr<void, Closed> handle;
   packet::ReasonTrial reasons;
-  handle.reset(dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL));
+  const auto opened = open_object(path);
+  if (!opened) return tl::unexpected(opened.error());
+  handle.reset(*opened);
   if (!handle) return make_error("cannot be loaded: " + reason_of_loader(path));
   const auto* const plugin = static_cast<const engine::Plugin*>(dlsym(handle.get(), plugin_symbol));
   if (plugin == nullptr) {
@@ -134,6 +223,7 @@ const std::vector<Option<PluginOptions>>& plugin_settings() {
 }
 
 Expected<void> load_plugin(const std::string& path) {
+  if (path.empty()) return make_error("a path is empty: name the file of a plug-in, or take it out of the list");
   const auto refuse = [&](const std::string& why) { return make_error(path + ": " + why); };
   const auto identity = identity_of(path);
   if (!identity) return refuse(identity.error().message + ": install the plug-in, or take it out of the list");
@@ -142,16 +232,12 @@ Expected<void> load_plugin(const std::string& path) {
   if (failed) return refuse(failed.message());
   if (std::ranges::any_of(loaded(), [&](const Loaded& one) { return one.path == place; })) return {};
   if (closed) return refuse("a running gateway loads no plug-in: restart it");
-  try {
-    if (auto done = load(place); !done) {
-      std::string why = done.error().message;
-      for (const std::string& said : {place + ": ", path + ": "}) {
-        if (why.starts_with(said)) why.erase(0, said.size());
-      }
-      return refuse(why);
+  if (auto done = load(place); !done) {
+    std::string why = done.error().message;
+    for (const std::string& said : {place + ": ", path + ": "}) {
+      if (why.starts_with(said)) why.erase(0, said.size());
     }
-  } catch (const std::exception& error) {
-    return refuse(std::string("fails while it is loaded: ") + error.what());
+    return refuse(why);
   }
   loaded().push_back({place, *identity});
   return {};

@@ -3,6 +3,8 @@
 #include <cstdlib>
 #include <iterator>
 
+#include "base/name.h"
+#include "base/quote.h"
 #include "engine/element.h"
 #include "engine/options.h"
 #include "port/virtual_device.h"
@@ -12,13 +14,6 @@ namespace {
 std::deque<ElementType>& types() {
   static std::deque<ElementType> instance;
   return instance;
-}
-
-// A section's and a metric's.
-bool is_name(std::string_view name) {
-  const auto is_letter = [](char c) { return c >= 'a' && c <= 'z'; };
-  return !name.empty() && is_letter(name.front()) &&
-         std::ranges::all_of(name, [&](char c) { return is_letter(c) || (c >= '0' && c <= '9') || c == '_'; });
 }
 
 }  // namespace
@@ -37,15 +32,20 @@ Expected<void> add_elements(std::vector<ElementType> added) {
   for (auto type = added.begin(); type != added.end(); ++type) {
     const std::string name(type->name);
     if (!is_name(name)) {
-      return make_error("function '" + name + "': a name has small letters, digits and '_', and a letter first");
+      return make_error("function " + in_quotes(name) + ": " + std::string(name_rule));
     }
-    if (type->make == nullptr) return make_error("function '" + name + "' cannot be made: its make is empty");
+    if (type->make == nullptr) {
+      return make_error("function '" + name + "' cannot be made: set `make` of its ElementType");
+    }
     if (const ElementType* const there = find_element(name)) {
       return make_error("function '" + name + "' is there already, " +
-                        (there->origin.empty() ? "built in" : "from " + there->origin));
+                        (there->origin.empty()
+                             ? "built in: give it another name"
+                             : "from " + there->origin + ": give it another name, or load one of the two"));
     }
     if (std::any_of(added.begin(), type, [&](const ElementType& other) { return other.name == name; })) {
-      return make_error("function '" + name + "' is registered twice");
+      return make_error("function '" + name +
+                        "' is registered twice, both by this plug-in: give one of the two another name");
     }
   }
   for (const ElementType& type : added) {

@@ -4,6 +4,9 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "base/name.h"
+#include "base/quote.h"
+
 namespace sluice::packet {
 namespace {
 
@@ -29,7 +32,7 @@ ReasonTrial* trial = nullptr;
 
 Reason register_reason(std::string_view name, std::string_view text, DroppedBy by) {
   Table& t = table();
-  std::string mistake;
+  std::string mistake = is_name(name) ? "" : "reason " + in_quotes(name) + ": " + std::string(name_rule);
   for (unsigned i = 0; i < t.count; ++i) {
     const Entry& entry = t.entries[i];
     if (entry.name != name) continue;

@@ -89,6 +89,19 @@ TEST(Reason, OfATrialThatFillsTheTableSaysWhatToDo) {
       "count several drops under one reason");
 }
 
+TEST(Reason, OfATrialHasAName) {
+  for (const auto& [name, said] : {std::pair<const char*, const char*>{"bad x \"\n", "reason 'bad x \"?': a name has"},
+                                   {"", "reason '': a name has"},
+                                   {"Capital", "reason 'Capital': a name has"},
+                                   {"1st", "reason '1st': a name has"}}) {
+    const unsigned before = reason_count();
+    ReasonTrial trial;
+    EXPECT_EQ(register_reason(name, "of a plug-in"), no_reason);
+    EXPECT_TRUE(trial.mistake().starts_with(said)) << trial.mistake();
+    EXPECT_EQ(reason_count(), before);
+  }
+}
+
 // The EAL runs threads: a death test starts the program anew.
 class ReasonDeathTest : public testing::Test {
  protected:

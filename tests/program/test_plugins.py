@@ -27,6 +27,54 @@ SLUICE_PLUGIN("small", "0.3", [] {
 })
 """
 
+# A function `odd` that goes wrong as the environment says: ODD names the place, WORD is a word for it.
+ODD_SOURCE = """
+#include <cstdlib>
+#include <stdexcept>
+#include <string>
+#include <sluice/engine/traits.h>
+#include <sluice/plugin.h>
+using namespace sluice;
+namespace {
+struct Own : std::runtime_error { using std::runtime_error::runtime_error; };  // its type goes with the file
+bool at(const char* place) {
+  const char* const odd = std::getenv("ODD");
+  return odd != nullptr && std::string(odd) == place;
+}
+const char* word() { return std::getenv("WORD"); }
+int fail(const char* place) {
+  if (at(place)) throw Own("no licence\\nfor this");
+  return 0;
+}
+const int at_load = fail("load");
+const auto reason = packet::register_reason(at("reason") ? word() : "odd_reason", "of a plug-in");
+class Odd final : public engine::Element, public engine::Metrics {
+ public:
+  void apply(engine::Batch&, engine::Span, engine::Emitter&) override {}
+  void* find_trait(std::string_view name) override { return engine::offer<engine::Metrics>(name, this); }
+  std::vector<engine::Metric> metrics() const override {
+    fail("metrics");
+    return {{"odd_looks", "times that it was asked", 7}, {at("metric") ? word() : "odd_others", "others", 8}};
+  }
+};
+}  // namespace
+SLUICE_PLUGIN("odd", "0.4", [] {
+  fail("elements");
+  const auto make = [](Settings&, const engine::PortTable&) -> Expected<std::unique_ptr<engine::Element>> {
+    fail("make");
+    if (at("null")) return std::unique_ptr<engine::Element>();
+    return std::make_unique<Odd>();
+  };
+  const auto options = []() -> std::vector<OptionSection> {
+    fail("options");
+    return {{"[odd]"}, {at("section") ? word() : "[[odd.part]]"}};
+  };
+  engine::ElementType type{.name = at("name") ? word() : "odd", .text = "goes wrong", .make = make, .options = options};
+  if (at("no make")) type.make = nullptr;
+  return std::vector<engine::ElementType>{type};
+})
+"""
+
 pytestmark = pytest.mark.skipif(not (BUILD / "cmake_install.cmake").exists(), reason="needs the build folder of the program")
 
 
@@ -72,6 +120,15 @@ def small(prefix, tmp_path_factory):
             folder / "small.cc", "-o", made)
         return made
     return make
+
+
+@pytest.fixture(scope="module")
+def odd(prefix, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("odd")
+    flags = subprocess.run(["pkg-config", "--cflags", "libdpdk"], stdout=subprocess.PIPE, text=True, check=True).stdout.split()
+    (folder / "odd.cc").write_text(ODD_SOURCE, encoding="utf-8")
+    run("g++", "-std=c++20", "-fPIC", "-shared", "-fno-gnu-unique", f"-I{prefix}/include", *flags, folder / "odd.cc", "-o", folder / "odd.so")
+    return folder / "odd.so"
 
 
 def cached(name):
@@ -169,7 +226,7 @@ def test_one_that_lacks_its_symbol_is_refused(plugin, prefix, tmp_path):
 
 def test_a_name_that_is_there_is_refused_and_nothing_of_it_is_left(small, plugin, tmp_path):
     refused(small("built_in.so", "acl"), "function 'acl' is there already, built in: give it another name", tmp_path)
-    refused(small("twice.so", "small_one"), "function 'small_one' is registered twice: ", tmp_path)
+    refused(small("twice.so", "small_one"), "function 'small_one' is registered twice, both by this plug-in: ", tmp_path)
     refused(small("section.so", "engine"), "function 'engine' has the name of a section of the configuration: ", tmp_path)
     refused(small("odd.so", "Not a name"), "function 'Not a name': a name has small letters, digits and '_'", tmp_path)
     copy = shutil.copy(plugin, tmp_path / "copy.so")
@@ -181,6 +238,86 @@ def test_a_name_that_is_there_is_refused_and_nothing_of_it_is_left(small, plugin
 
 def test_a_reason_that_is_there_is_refused_without_an_end_of_the_program(small, tmp_path):
     refused(small("reason.so", "small_two", '-DREASON="acl_denied"'), "reason 'acl_denied' is registered twice: ", tmp_path)
+
+
+NAME_RULE = ": a name has small letters, digits and '_', and a letter first\n"
+
+
+@pytest.mark.parametrize(("place", "word", "message"), [
+    ("load", "", "fails while it is loaded, in an initialiser: no licence?for this\n"),
+    ("elements", "", "fails when it is asked for its functions: no licence?for this\n"),
+    ("options", "", "function 'odd': its `options` fails: no licence?for this\n"),
+    ("section", "[acl]", "function 'odd' declares the section '[acl]', which is not its own: its sections are [odd] and those in it\n"),
+    ("section", "[engine]", "function 'odd' declares the section '[engine]', which is not its own: "),
+    ("section", "[[port]]", "function 'odd' declares the section '[[port]]', which is not its own: "),
+    ("section", "[oddly]", "function 'odd' declares the section '[oddly]', which is not its own: "),
+    ("reason", 'bad x "\n', "reason 'bad x \"?'" + NAME_RULE),
+    ("name", "Not\na name", "function 'Not?a name'" + NAME_RULE),
+    ("no make", "", "function 'odd' cannot be made: set `make` of its ElementType\n"),
+])
+def test_what_goes_wrong_while_it_is_loaded_is_one_line(odd, tmp_path, monkeypatch, place, word, message):
+    assert "from: " + str(odd) in functions("--load", odd)[0]["odd"]
+    monkeypatch.setenv("ODD", place)
+    monkeypatch.setenv("WORD", word)
+    refused(odd, message, tmp_path)
+
+
+def test_one_that_threw_is_refused_again(odd, monkeypatch):
+    monkeypatch.setenv("ODD", "load")
+    there, said = functions("--load", odd, "--load", odd, status=2)
+    assert "odd" not in there and said.count(": fails while it is loaded, in an initialiser: no licence?for this\n") == 2
+
+
+@pytest.mark.parametrize(("place", "message"), [
+    ("make", "its make fails: no licence?for this"),
+    ("null", "its make returned nothing, neither an element nor an Error"),
+])
+def test_a_make_that_makes_nothing_is_one_line(odd, tmp_path, monkeypatch, place, message):
+    monkeypatch.setenv("ODD", place)
+    path = config(tmp_path, odd, chain='"odd", "bridge"', more="[odd]\nkey = 1\n")
+    for verb in ("check", "run"):
+        assert run(SLUICE, verb, path, status=2) == f"{path}:20: [odd]: function 'odd' of {odd} (odd 0.4): {message}\n"
+
+
+@pytest.mark.parametrize(("name", "message"), [
+    ("drops", "'drops': the name has to begin with the function's, as 'odd_...'"),
+    ("odd_", "'odd_': the name has to begin with the function's, as 'odd_...'"),
+    ("odd_a b", "'odd_a b'" + NAME_RULE[:-1]),
+    ("odd_a\nb", "'odd_a?b'" + NAME_RULE[:-1]),
+    ("odd_looks", "'odd_looks' is there twice"),
+])
+def test_a_metric_without_a_name_of_its_own_ends_the_start(odd, tmp_path, monkeypatch, name, message):
+    monkeypatch.setenv("ODD", "metric")
+    monkeypatch.setenv("WORD", name)
+    path = config(tmp_path, odd, chain='"odd", "bridge"')
+    said = run(SLUICE, "run", path, status=2)
+    assert f"{path}:7: [engine] chain: function 'odd' of {odd} (odd 0.4): its metric {message}\n" in said, said
+
+
+def test_metrics_that_throw_are_left_out_and_said_once(odd, tmp_path, monkeypatch):
+    write_pcap(tmp_path / "in.pcap", [bytes.fromhex("020000000002" "020000000001" "9000") + bytes(50)] * 3)
+    path = config(tmp_path, odd, chain='"odd", "bridge"')
+    path.write_text(path.read_text(encoding="utf-8").replace("net_null0", f"net_pcap0,rx_pcap={tmp_path}/in.pcap,tx_pcap={tmp_path}/a.pcap")
+                    .replace("net_null1", f"net_pcap1,tx_pcap={tmp_path}/b.pcap"), encoding="utf-8")
+    assert re.search(r"^ +odd_looks +7 +times that it was asked$", run(SLUICE, "run", path), re.M)
+    monkeypatch.setenv("ODD", "metrics")
+    said = run(SLUICE, "run", path)
+    assert said.count(f"function 'odd' of {odd} (odd 0.4): its metrics are left out, because metrics() fails: no licence?for this\n") == 1
+    assert "odd_looks" not in said
+
+
+def test_one_that_is_cut_short_is_damaged(plugin, tmp_path):
+    content = plugin.read_bytes()
+    for size in (30, 3000, len(content) // 2, len(content) - 8):
+        (tmp_path / "cut.so").write_bytes(content[:size])
+        refused(tmp_path / "cut.so", f"is damaged or cut short: it has {size} bytes, and its headers say ", tmp_path)
+
+
+def test_an_empty_entry_is_said_to_be_one(tmp_path):
+    path = config(tmp_path, "")
+    message = "a path is empty: name the file of a plug-in, or take it out of the list\n"
+    assert run(SLUICE, "check", path, status=2) == f'{path}:2: [plugins] load = [ "" ]: {message}'
+    assert functions("--load", "", status=2)[1] == message
 
 
 def test_one_that_was_refused_does_not_stand_in_the_way_of_the_next(small):

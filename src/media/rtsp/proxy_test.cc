@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "base/name.h"
 #include "media/rtsp/proxy_text.h"
 #include "media/rtsp/proxy_trial_test.h"
 #include "media/sdp/crypto_attribute.h"
@@ -520,9 +521,11 @@ TEST(Proxy, RequestsOfTheServer) {
 
 TEST(Proxy, NamesAreComplete) {
   for (unsigned i = 0; i < refusals; ++i) {
-    EXPECT_STRNE(refusal_name(static_cast<Refusal>(i)), "");
+    EXPECT_TRUE(is_name(refusal_name(static_cast<Refusal>(i)))) << "of a metric: " << i;
     EXPECT_NE(status_text(refusal_status(static_cast<Refusal>(i))), "Error") << i;
   }
+  for (unsigned i = 0; i < end_reasons; ++i) EXPECT_TRUE(is_name(end_reason_name(static_cast<EndReason>(i)))) << i;
+  for (unsigned i = 0; i < omissions; ++i) EXPECT_TRUE(is_name(omission_name(static_cast<Omission>(i)))) << i;
   for (unsigned i = 1; i < problems; ++i) {
     EXPECT_NE(status_text(problem_status(static_cast<Problem>(i))), "Error") << i;
   }
