@@ -171,7 +171,10 @@ def test_another_network_begins_without_stations(tunnels):
 def test_a_local_address_that_is_nobodys_is_noted(tunnels, tmp_path):
     def check(local):
         path = tmp_path / "local.toml"
-        path.write_text(tunnels.gateway.text().replace('local = "10.3.0.1"', f'local = "{local}"'), encoding="utf-8")
+        text = tunnels.gateway.text().replace('local = "10.3.0.1"', f'local = "{local}"')
+        for twin, addresses in (("lan", '"10.1.0.1/24"'), ("wan", '"10.2.0.1/24", "2001:db8:2::1/64"'), ("far", '"10.3.0.1/24"')):
+            text = text.replace(f'twin = "sl-{twin}"', f'twin = "sl-{twin}"\naddress = [{addresses}]')
+        path.write_text(text, encoding="utf-8")
         return tunnels.router.run([SLUICE, "check", path], check=False)
 
     assert "no [[port]] has that address" in check("10.3.0.77")

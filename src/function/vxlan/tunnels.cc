@@ -294,10 +294,11 @@ std::vector<std::string> local_notes(Settings& settings, const engine::PortTable
     }
     return false;
   };
-  bool has_any = false;
-  for (std::size_t p = 0; p < ports.size(); ++p) has_any = has_any || !ports[p].addresses.empty();
+  // A port without one in the file gets its addresses from somebody else, and may have this one.
   std::vector<std::string> notes;
-  if (!has_any) return notes;
+  for (std::size_t p = 0; p < ports.size(); ++p) {
+    if (ports[p].has_twin && !ports[p].is_virtual && ports[p].addresses.empty()) return notes;
+  }
   for (const Settings& tunnel : settings.sections("tunnel")) {
     Settings section = tunnel;
     const auto local = IpAddress::parse(section.text("local", ""));

@@ -29,18 +29,19 @@ packet::IpAddress address(const char* text) {
   return *packet::IpAddress::parse(text);
 }
 
-Read read(const std::string& text) {
+Read read(const std::string& text, std::vector<packet::IpAddress> of_wan = {address("192.0.2.1")}) {
   Diagnostics diagnostics;
   auto file = Settings::from_text(text, "v.toml", diagnostics);
   EXPECT_TRUE(file) << text;
-  const engine::PortTable ports({{.name = "wan", .mac = {}, .mtu = 1500, .addresses = {address("192.0.2.1")}},
-                                 {.name = "vx",
-                                  .mac = {},
-                                  .mtu = 1450,
-                                  .is_virtual = true,
-                                  .device = "vxlan",
-                                  .addresses = {address("10.100.0.1")}},
-                                 {.name = "vy", .mac = {}, .mtu = 1430, .is_virtual = true, .device = "vxlan"}});
+  const engine::PortTable ports(
+      {{.name = "wan", .mac = {}, .mtu = 1500, .has_twin = true, .addresses = std::move(of_wan)},
+       {.name = "vx",
+        .mac = {},
+        .mtu = 1450,
+        .is_virtual = true,
+        .device = "vxlan",
+        .addresses = {address("10.100.0.1")}},
+       {.name = "vy", .mac = {}, .mtu = 1430, .is_virtual = true, .device = "vxlan"}});
   Settings section = file->section("vxlan");
   TunnelSettings settings = read_tunnels(section, ports);
   section.finish();
@@ -140,6 +141,7 @@ TEST(Tunnels, LocalIsAnAddressOfTheUnderlay) {
   EXPECT_THAT(elsewhere.mistakes, IsEmpty());
   EXPECT_THAT(elsewhere.notes, ElementsAre(HasSubstr("v.toml:4: [[vxlan.tunnel]] local = \"1.2.3.4\": no [[port]] has"),
                                            HasSubstr("2001:db8::1")));
+  EXPECT_THAT(read(tunnel(plain), {}).notes, IsEmpty()) << "wan's addresses come from elsewhere";
 }
 
 }  // namespace
