@@ -78,7 +78,7 @@ def test_too_big_for_the_next_link(network):
         network.router.ip("link set wan0 mtu 1500")
         network.server.ip("link set eth0 mtu 1500")
     assert wait_until(lambda: "mtu 1500" in network.router.ip("link show sl-wan"), 3)
-    assert wait_until(lambda: "the MTU of wan0 is 1500 again" in network.gateway.log(), 3)
+    assert wait_until(lambda: "the MTU of wan0 is 1500 again" in network.gateway.log(), 10)
 
 
 def test_the_first_packet_waits_for_its_neighbour(network):

@@ -62,7 +62,7 @@ def test_a_priority_before_them(tmp_path):
         overrule(network)
         network.start()
         network.serve()
-        assert why(network) == ""
+        assert wait_until(lambda: why(network) == "", 5), why(network)
         check_secret_and_whole(*play(network, ffmpeg(SERVER4, 3))[:2], least=30)
 
 
