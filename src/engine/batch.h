@@ -55,6 +55,9 @@ enum class Fate : std::uint8_t {
   // For the kernel to forward, or to answer with an error, if all elements that follow let the frame go on. It goes to
   // the twin of its port. Such frames use at most half of the ring to the host (host_port.h).
   to_host,
+  // It goes on in the next pass, and no other element looks at it in this one. Behind the last element: in the pass of
+  // departures (traits.h, Departure).
+  later,
   // Decided: no element looks at the row any more.
   own,  // to the host, by the twin: traffic of the host itself
   dropped,
@@ -97,6 +100,7 @@ struct Batch {
   std::uint64_t sealed_tsc = 0;  // when it was sealed; written by the collector, read by all until it is released
   std::uint32_t lane = 0;        // index of the owning lane
   std::uint32_t pass = 0;        // index of the pass that it is in
+  bool departs = false;          // that pass is the one of departures
   std::uint32_t slot = 0;        // index in the ring: (lane, pass, slot) names a batch for per-batch device memory
   std::uint32_t device = 0;      // DevicePlan::device of the device that works on it
   // Rows that the last element sends by one port, sent_port. Their Rows do not show it (SendRun).
@@ -114,6 +118,7 @@ struct Batch {
     row[i].fate = Fate::dropped;
     row[i].reason = reason;
   }
+  void go_on_later(std::uint32_t i) { row[i].fate = Fate::later; }
   // Gives the frame to the host: it is the host's own traffic.
   void punt(std::uint32_t i) { row[i].fate = Fate::own; }
   void to_host(std::uint32_t i, packet::Reason otherwise = packet::no_reason) {

@@ -26,6 +26,7 @@ Expected<std::unique_ptr<BatchRing>> BatchRing::create(const Shape& shape, const
     batch->capacity = shape.capacity;
     batch->lane = shape.lane;
     batch->pass = shape.pass;
+    batch->departs = shape.departs;
     batch->slot = slot;
     // A burst is at least one frame, so there are never more segments than frames.
     batch->segment_capacity = shape.capacity;

@@ -31,6 +31,7 @@ class BatchRing {
     std::uint32_t capacity;
     std::vector<std::uint32_t> areas = {};  // bytes for each frame, of each element's area; 0: none
     std::uint32_t pass = 0;
+    bool departs = false;  // it is the pass of departures
   };
   static Expected<std::unique_ptr<BatchRing>> create(const Shape& shape, const DeviceMemory& memory);
 

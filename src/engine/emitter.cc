@@ -96,6 +96,7 @@ void Emitter::transmit_together(const Batch& batch) {
       break;
     case Fate::sent:
     case Fate::goes_on:
+    case Fate::later:
       drop(frame, undecided);
       break;
   }

@@ -59,16 +59,17 @@ class Emitter {
         transmit_made(i);
     }
   }
-  // The same for a pass that is not the last: a row that still goes on is not dropped; live(i) is called for it.
-  template <typename Live>
-  void settle_decided(const Batch& batch, Span span, const Live& live) {
+  // The same for a pass that is not the last: `goes_on(fate)` says which rows are not settled; live(i) is called for
+  // them.
+  template <typename GoesOn, typename Live>
+  void settle_decided(const Batch& batch, Span span, const GoesOn& goes_on, const Live& live) {
     const bool has_made = !made_.empty();
     if (has_made) [[unlikely]]
       order_made();
     write_rows(batch);
     for (std::uint32_t i = span.first; i < span.end(); ++i) {
       const Row row = batch.row[i];
-      if (row.fate <= Fate::to_host) {
+      if (goes_on(row.fate)) {
         live(i);
       } else if (row.fate == Fate::sent) {
         transmit(batch.mbuf[i], batch.length[i], row.port);
@@ -137,6 +138,12 @@ class Emitter {
   bool clone(const Batch& batch, std::uint32_t i, std::uint16_t port, std::uint32_t most = 0);
   // The same for a frame in one segment that is no row (TxHook::leave()). The copy leaves now.
   bool clone(const rte_mbuf* frame, std::uint16_t port, std::uint32_t most = 0);
+
+  // Writes down for each row what SendRun has kept for all of a span.
+  static void write_rows(Batch& batch) {
+    write_rows(static_cast<const Batch&>(batch));
+    batch.sent_together = {};
+  }
 
   // The lane's side.
   // `at_length`: work between two transmissions may take long by itself (Shape::applies_at_length).

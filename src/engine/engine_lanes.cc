@@ -68,8 +68,9 @@ Expected<void> Engine::add_lane(std::uint16_t port, std::uint16_t lane_of_port) 
   const bool shares_queue = lane_of_port >= queues;
   std::vector<std::unique_ptr<BatchRing>> rings;
   for (unsigned pass = 0; pass < pipeline_->passes(); ++pass) {
-    auto ring = BatchRing::create({index, options_.batches, options_.batch, pipeline_->areas(pass), pass},
-                                  [this](std::size_t bytes) { return batch_memory(bytes); });
+    auto ring = BatchRing::create(
+        {index, options_.batches, options_.batch, pipeline_->areas(pass), pass, pipeline_->is_departing(pass)},
+        [this](std::size_t bytes) { return batch_memory(bytes); });
     if (!ring) return tl::unexpected(ring.error());
     rings.push_back(std::move(*ring));
   }

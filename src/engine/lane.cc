@@ -26,6 +26,7 @@ void Lane::set_threads(const Side& collector, const Side& forwarder) {
   forwarder_ = forwarder;
   applies_at_length_ = parts_.pipeline->applies_at_length();
   keeps_time_ = parts_.pipeline->keeps_time();
+  has_departures_ = parts_.pipeline->has_departures();
   emitter_.set_stalls(forwarder.stalls, applies_at_length_);
   emitter_.set_hooks(parts_.pipeline->all<TxHook>());
 }
@@ -376,7 +377,7 @@ void Lane::abandon() {
     }
     give_up(waiting.data(), count);
   }
-  forwarded_.set(collected_.get());
+  forwarded_.set(collected_.get() + departing_.get());
 }
 
 }  // namespace sluice::engine

@@ -119,7 +119,7 @@ class Lane {
   // Frames collected and not yet forwarded; exact while the lane is quiet.
   std::uint64_t in_flight() const {
     const std::uint64_t out = forwarded_.get();
-    const std::uint64_t in = collected_.get();
+    const std::uint64_t in = collected_.get() + departing_.get();
     return in > out ? in - out : 0;
   }
 
@@ -166,6 +166,10 @@ class Lane {
   void count_latency(const Segment& segment, std::uint32_t frames, std::uint64_t now);
   std::uint64_t stall_ticks(std::uint64_t until) const;
   unsigned send_injected();
+  unsigned send_injected_by_departures(rte_ring* ring);
+  void apply(Batch& batch, Span span);
+  static void copy_row(const Batch& batch, std::uint32_t i, Batch& next);
+  void begin_segment(Batch& next, std::uint32_t before, const Segment& segment);
   void let_time_pass();
 
   Parts parts_;
@@ -177,13 +181,14 @@ class Lane {
   Side collector_{};
   Side forwarder_{};
   LaneCounters collected_counters_, forwarded_counters_;
-  Counter collected_, forwarded_;  // frames that entered and left batches
+  // Frames that entered batches, those of the host that entered the pass of departures, and frames that left batches.
+  Counter collected_, departing_, forwarded_;
   Histogram latency_;
   // What was received last: in the open batch, right behind its rows, and none of them until append().
   rte_mbuf** burst_ = nullptr;
   std::uint64_t burst_bytes_ = 0;
   std::uint16_t burst_longest_ = 0;
-  bool applies_at_length_ = false, keeps_time_ = false;  // of the pipeline
+  bool applies_at_length_ = false, keeps_time_ = false, has_departures_ = false;  // of the pipeline
   // Between two calls of its idle(), and when the last one was; the forwarder's.
   const std::uint64_t idle_tsc_ = rte_get_tsc_hz() * least_idle.count() / 1000;
   std::uint64_t idled_tsc_ = 0;

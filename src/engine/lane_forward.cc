@@ -4,6 +4,7 @@
 #include <rte_ring.h>
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "engine/lane.h"
@@ -105,11 +106,50 @@ void Lane::release(Batch& batch) {
   rings_[batch.pass]->release();
 }
 
+// What elements decide of these rows, those that are for departures included.
+void Lane::apply(Batch& batch, Span span) {
+  if (applies_at_length_) forwarder_.stalls->look(rte_rdtsc());
+  if (!has_departures_ || !parts_.pipeline->decides(batch.pass)) [[likely]] {
+    parts_.pipeline->apply(batch, span, emitter_);
+  } else {
+    // A segment is of one burst.
+    std::array<std::uint16_t, most_classified> came_by;
+    for (Span part{span.first, 0}; part.first < span.end(); part = {part.end(), 0}) {
+      part.count = std::min<std::uint32_t>(span.end() - part.first, most_classified);
+      for (std::uint32_t i = 0; i < part.count; ++i) came_by[i] = batch.row[part.first + i].port;
+      parts_.pipeline->apply(batch, part, emitter_);
+      Emitter::write_rows(batch);
+      parts_.pipeline->choose(batch, part, came_by.data(), emitter_);
+    }
+  }
+  if (applies_at_length_) forwarder_.stalls->resume(rte_rdtsc());
+}
+
+void Lane::copy_row(const Batch& batch, std::uint32_t i, Batch& next) {
+  const std::uint32_t at = next.count++;
+  next.mbuf[at] = batch.mbuf[i];
+  next.frame[at] = batch.frame[i];
+  next.length[at] = batch.length[i];
+  next.row[at] = batch.row[i];
+  if (next.row[at].fate == Fate::later) next.row[at].fate = Fate::goes_on;
+  next.bytes += batch.length[i];
+  next.max_length = std::max<std::uint32_t>(next.max_length, batch.length[i]);
+}
+
+// Rows [before, count) are a burst, as `segment` says.
+void Lane::begin_segment(Batch& next, std::uint32_t before, const Segment& segment) {
+  if (next.count == before) return;
+  next.segment[next.segments] = segment;
+  next.segment[next.segments++].first = before;
+  parts_.pipeline->classify(next, {before, next.count - before});
+}
+
 // Applies the batch; what still goes on is a batch of the next pass. False: there is no capacity for that one yet.
 bool Lane::forward_into_next(Batch& batch) {
   BatchRing& ring = *rings_[batch.pass + 1];
   Batch* const next = ring.open();
   if (next == nullptr) return false;
+  const bool decides = parts_.pipeline->decides(batch.pass);
   std::uint32_t decided = 0;
   for (std::uint32_t s = 0; s < batch.segments; ++s) {
     const Segment& segment = batch.segment[s];
@@ -117,23 +157,11 @@ bool Lane::forward_into_next(Batch& batch) {
     const Span span{segment.first, end - segment.first};
     const std::uint32_t before = next->count;
     emitter_.set_rx_port(segment.rx_port, segment.rx_tsc);
-    if (applies_at_length_) forwarder_.stalls->look(rte_rdtsc());
-    parts_.pipeline->apply(batch, span, emitter_);
-    if (applies_at_length_) forwarder_.stalls->resume(rte_rdtsc());
-    emitter_.settle_decided(batch, span, [&](std::uint32_t i) {
-      const std::uint32_t at = next->count++;
-      next->mbuf[at] = batch.mbuf[i];
-      next->frame[at] = batch.frame[i];
-      next->length[at] = batch.length[i];
-      next->row[at] = batch.row[i];
-      next->bytes += batch.length[i];
-      next->max_length = std::max<std::uint32_t>(next->max_length, batch.length[i]);
-    });
-    if (next->count != before) {
-      next->segment[next->segments] = segment;
-      next->segment[next->segments++].first = before;
-      parts_.pipeline->classify(*next, {before, next->count - before});
-    }
+    apply(batch, span);
+    emitter_.settle_decided(
+        batch, span, [&](Fate fate) { return decides ? fate == Fate::later : fate <= Fate::later; },
+        [&](std::uint32_t i) { copy_row(batch, i, *next); });
+    begin_segment(*next, before, segment);
     emitter_.flush_all();  // what was decided, and what elements have made besides
     if (const std::uint32_t left = span.count - (next->count - before); left != 0) {
       decided += left;
@@ -196,9 +224,7 @@ void Lane::forward(Batch& batch) {
     const std::uint32_t end = last ? batch.count : batch.segment[s + 1].first;
     const Span span{segment.first, end - segment.first};
     emitter_.set_rx_port(segment.rx_port, batch.segment[timed].rx_tsc);
-    if (applies_at_length_) forwarder_.stalls->look(rte_rdtsc());
-    parts_.pipeline->apply(batch, span, emitter_);
-    if (applies_at_length_) forwarder_.stalls->resume(rte_rdtsc());
+    apply(batch, span);
     emitter_.settle(batch, span);
     waiting += span.count;
     if (!last && waiting < Emitter::tx_burst_size) {
@@ -239,6 +265,7 @@ unsigned Lane::send_injected() {
   if (ring == nullptr) {
     return 0;
   }
+  if (has_departures_) return send_injected_by_departures(ring);
   rte_mbuf* frames[burst_size];
   const unsigned count = rte_ring_sc_dequeue_burst(ring, reinterpret_cast<void**>(frames), burst_size, nullptr);
   if (count != 0) {
@@ -256,6 +283,50 @@ unsigned Lane::send_injected() {
     }
     emitter_.flush_all();
   }
+  return count;
+}
+
+// The same where they may leave by the pass of departures. While its batches are all in use the frames wait.
+unsigned Lane::send_injected_by_departures(rte_ring* ring) {
+  Batch* const next = rings_.back()->open();
+  if (next == nullptr) return 0;
+  rte_mbuf* frames[burst_size];
+  std::uint64_t address[burst_size];
+  std::uint16_t length[burst_size], came_by[burst_size];
+  Row row[burst_size];
+  const unsigned count = rte_ring_sc_dequeue_burst(ring, reinterpret_cast<void**>(frames), burst_size, nullptr);
+  if (count == 0) return 0;
+  forwarded_counters_.injected_frames.add(count);
+  emitter_.set_rx_port(parts_.port);
+  for (unsigned i = 0; i < count; ++i) {
+    address[i] = reinterpret_cast<std::uint64_t>(rte_pktmbuf_mtod(frames[i], const void*));
+    length[i] = static_cast<std::uint16_t>(rte_pktmbuf_pkt_len(frames[i]));
+    came_by[i] = no_port;
+    row[i] = {Fate::sent, packet::no_reason, parts_.port};
+    const auto* const data = reinterpret_cast<const std::uint8_t*>(address[i]);
+    const packet::Reason reason = parts_.pipeline->judge_from_host(parts_.index, data, length[i]);
+    if (reason != packet::no_reason) [[unlikely]]
+      row[i] = {Fate::dropped, reason, parts_.port};
+  }
+  Batch burst;
+  burst.frame = address;
+  burst.length = length;
+  burst.mbuf = frames;
+  burst.row = row;
+  burst.capacity = burst.count = count;
+  burst.lane = parts_.index;
+  burst.pass = next->pass - 1;
+  parts_.pipeline->choose(burst, {0, count}, came_by, emitter_);
+  const std::uint64_t now = rte_rdtsc();
+  emitter_.settle_decided(
+      burst, {0, count}, [](Fate fate) { return fate == Fate::later; },
+      [&](std::uint32_t i) { copy_row(burst, i, *next); });
+  emitter_.flush_all();
+  if (next->count == 0) return count;
+  departing_.add(next->count);
+  begin_segment(*next, 0, {0, parts_.port, now, stall_ticks(now), parts_.clock->stalls.ticks_until(now)});
+  next->began_tsc = now;
+  hand_on(*next);
   return count;
 }
 

@@ -93,12 +93,13 @@ class LaneTest : public testing::Test {
     pipeline_ = make_pipeline();
     std::vector<std::unique_ptr<BatchRing>> rings;
     for (unsigned pass = 0; pass < pipeline_->passes(); ++pass) {
-      auto ring = BatchRing::create({setup.index, setup.batches, setup.capacity, pipeline_->areas(pass), pass},
-                                    [this](std::size_t bytes) -> Expected<void*> {
-                                      memory_.emplace_back(std::aligned_alloc(64, bytes), &std::free);
-                                      std::memset(memory_.back().get(), 0, bytes);
-                                      return memory_.back().get();
-                                    });
+      auto ring = BatchRing::create(
+          {setup.index, setup.batches, setup.capacity, pipeline_->areas(pass), pass, pipeline_->is_departing(pass)},
+          [this](std::size_t bytes) -> Expected<void*> {
+            memory_.emplace_back(std::aligned_alloc(64, bytes), &std::free);
+            std::memset(memory_.back().get(), 0, bytes);
+            return memory_.back().get();
+          });
       ASSERT_TRUE(ring) << ring.error().message;
       rings.push_back(std::move(*ring));
     }

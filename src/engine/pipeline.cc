@@ -68,12 +68,9 @@ void Pipeline::make_passes(bool fused) {
     reads |= payloads == Payloads::read || payloads == Payloads::read_late;
     changes |= payloads == Payloads::changed;
     pass_of_.push_back(passes() - 1);
-    passes_.back().elements.push_back(element.get());
-    if (auto* const bounded = element->trait<BoundedWork>()) passes_.back().bounded.push_back(bounded);
-    if (!element->shape().on_device) continue;
-    passes_.back().on_device.push_back(element.get());
-    passes_.back().grouping.push_back(element->trait<Grouping>());
+    add_to_pass(*element);
   }
+  make_departures();
   for (Pass& pass : passes_) {
     const bool groups = std::ranges::any_of(pass.grouping, [](const Grouping* one) { return one != nullptr; });
     if (!fused) continue;
@@ -82,6 +79,24 @@ void Pipeline::make_passes(bool fused) {
     } else if ((pass.fusion = make_fusion(pass.elements))) {
       pass.together = Together::of_any_lane;
     }
+  }
+}
+
+void Pipeline::add_to_pass(Element& element) {
+  Pass& pass = passes_.back();
+  pass.elements.push_back(&element);
+  if (auto* const bounded = element.trait<BoundedWork>()) pass.bounded.push_back(bounded);
+  if (!element.shape().on_device) return;
+  pass.on_device.push_back(&element);
+  pass.grouping.push_back(element.trait<Grouping>());
+}
+
+void Pipeline::make_departures() {
+  departure_ = first<Departure>();
+  if (departure_ == nullptr) return;
+  passes_.emplace_back();
+  for (const auto& element : elements_) {
+    if (element->trait<Departure>() == departure_ || element == elements_.back()) add_to_pass(*element);
   }
 }
 
@@ -97,7 +112,9 @@ bool Pipeline::changes_behind(const Element& element) const {
 std::vector<std::uint32_t> Pipeline::areas(unsigned pass) const {
   std::vector<std::uint32_t> bytes;
   for (std::size_t e = 0; e < elements_.size(); ++e) {
-    bytes.push_back(pass_of_[e] == pass ? elements_[e]->shape().bytes_per_frame : 0);
+    const bool is_there =
+        is_departing(pass) ? std::ranges::count(passes_[pass].elements, elements_[e].get()) != 0 : pass_of_[e] == pass;
+    bytes.push_back(is_there ? elements_[e]->shape().bytes_per_frame : 0);
   }
   return bytes;
 }

@@ -10,6 +10,9 @@
 // when a batch has been applied is the next pass's batch, of the same lane. So order holds, and a chain of one pass
 // costs nothing for it.
 //
+// Behind the last pass of a chain that has an element with the trait Departure is one more, for frames that leave
+// through that element again: the element, and the last one of the chain.
+//
 // Before the first pass the elements that end links say which frames are for this station (traits.h, Ingress); others
 // are no element's business. They say so again behind an element that changes headers.
 //
@@ -51,7 +54,12 @@ class Pipeline {
   bool changes_behind(const Element& element) const;
   // Its elements, for another one that has more around them; it is good for nothing else then.
   std::vector<std::unique_ptr<Element>> take_elements() { return std::move(elements_); }
+  // The pass of departures, the last one, is one of them.
   unsigned passes() const { return static_cast<unsigned>(passes_.size()); }
+  bool has_departures() const { return departure_ != nullptr; }
+  bool is_departing(unsigned pass) const { return has_departures() && pass + 1 == passes(); }
+  // In that pass the last element decides.
+  bool decides(unsigned pass) const { return pass + 1 == passes() || (has_departures() && pass + 2 == passes()); }
   // Bytes for each frame of the areas of a pass's batches, by the element's place in the pipeline; 0: it has none
   // there.
   std::vector<std::uint32_t> areas(unsigned pass) const;
@@ -91,6 +99,10 @@ class Pipeline {
   void apply(Batch& batch, Span span, Emitter& out) {
     for (Element* const element : passes_[batch.pass].elements) element->apply(batch, span, out);
   }
+  // Behind apply() of a pass that decides, where there are departures.
+  void choose(Batch& batch, Span span, const std::uint16_t* came_by, Emitter& out) {
+    departure_->choose(batch, span, came_by, out);
+  }
   std::uint64_t bounded_ticks(const Batch& batch) const;
   packet::Reason judge_from_host(std::uint32_t lane, const std::uint8_t* frame, std::uint32_t length) const;
   bool keeps_time() const { return !timers_.empty(); }
@@ -129,10 +141,13 @@ class Pipeline {
     std::vector<Tables*> parts;
   };
   void make_passes(bool fused);
+  void add_to_pass(Element& element);
+  void make_departures();
 
   std::vector<std::unique_ptr<Element>> elements_;
   std::vector<Pass> passes_;
-  std::vector<std::uint32_t> pass_of_;  // each element's
+  std::vector<std::uint32_t> pass_of_;  // each element's, but for departures
+  Departure* departure_ = nullptr;
   AllTables tables_;
   std::vector<Ingress*> ingress_;
   bool sends_ = true, applies_at_length_ = false;

@@ -195,6 +195,25 @@ class Egress {
   ~Egress() = default;
 };
 
+// For an element that works on frames that leave, too, with device work: an encryption. What the last element has
+// decided to send, and what the host sends, it may send through a pass of its own behind all others, the pass of
+// departures. There the element is called again, with Batch::departs, and behind it the last element, which decides
+// anew: the element may put other headers on in classify(). One element of a chain has the trait.
+class Departure {
+ public:
+  static constexpr std::string_view trait_name = "departure";
+  // Called when the last element has decided on these rows, by the thread that applies them; in the pass of departures,
+  // too. The element marks those that go through that pass by Batch::go_on_later(), and may drop others. In the pass of
+  // departures all are rows of it already, and one that is for the host to forward would come from a host that knows
+  // nothing of it: the element drops such. classify() of the pass of departures follows with the marked rows, in the
+  // same order. There Row::port is the port that the last element has sent them by.
+  // `came_by`: the port that each row came in by, of the span; no_port: from the host.
+  virtual void choose(Batch& batch, Span span, const std::uint16_t* came_by, Emitter& out) = 0;
+
+ protected:
+  ~Departure() = default;
+};
+
 // A hook between the last element and a port's transmit queue: a tunnel that wraps frames, or a copy for a monitor.
 // Of several the last one of the chain comes first: frames leave by elements in the opposite order to that in which
 // they come in, so that what is behind a tunnel sees inner frames both ways.
