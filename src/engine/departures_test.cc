@@ -41,7 +41,7 @@ class Leaver : public Element, public Departure {
   void classify(Batch& batch, Span span) override {
     if (!batch.departs) return;
     classified += span.count;
-    for (std::uint32_t i = span.first; i < span.end(); ++i) EXPECT_EQ(batch.row[i].port, 1U) << "it leaves by";
+    for (std::uint32_t i = span.first; i < span.end(); ++i) EXPECT_EQ(batch.row[i].port, leaves_by);
   }
   void compute(Batch& batch, Span span) override {
     if (batch.departs) computed += span.count;
@@ -63,6 +63,7 @@ class Leaver : public Element, public Departure {
       ++seen;
     }
   }
+  std::uint16_t leaves_by = 1;
   unsigned seen = 0, classified = 0, computed = 0, left = 0;
   std::vector<std::uint16_t> ports_seen;
 };
@@ -126,6 +127,7 @@ TEST_F(DeparturesTest, WhatTheHostSendsGoesThroughItToo) {
   ASSERT_NE(from_host, nullptr);
   const std::unique_ptr<rte_ring, decltype(&rte_ring_free)> owner(from_host, &rte_ring_free);
   host_ports_[0].from_host = from_host;
+  leaver_.leaves_by = 0;
   make({});
   time_point();
   for (unsigned i = 0; i < 5; ++i) {
@@ -138,7 +140,6 @@ TEST_F(DeparturesTest, WhatTheHostSendsGoesThroughItToo) {
   EXPECT_EQ(leaver_.ports_seen, std::vector<std::uint16_t>(5, no_port));
   EXPECT_EQ(lane_->in_flight(), 2U);
   EXPECT_EQ(drops(kept_here), 1U);
-  lane_->forwarder_counters();
   Batch* const departing = sealed(2);
   ASSERT_NE(departing, nullptr);
   EXPECT_EQ(departing->count, 2U);
@@ -146,9 +147,8 @@ TEST_F(DeparturesTest, WhatTheHostSendsGoesThroughItToo) {
   forward();
   EXPECT_EQ(take_out(), 2U);
   EXPECT_EQ(lane_->in_flight(), 0U);
-  // What the host sends came in by no port.
   EXPECT_EQ(lane_->forwarder_counters().injected_frames.get(), 5U);
-  lane_.reset();
+  arrived_ = 0;
 }
 
 }  // namespace

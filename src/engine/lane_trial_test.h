@@ -167,7 +167,7 @@ class LaneTest : public testing::Test {
         out += sent.get();
       }
       out += side->consumed_frames.get() + side->punted_frames.get();
-      in += side->emitted_frames.get() + side->cloned_frames.get();
+      in += side->emitted_frames.get() + side->cloned_frames.get() + side->injected_frames.get();
     }
     EXPECT_EQ(in, out);
   }
