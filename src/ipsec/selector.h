@@ -50,7 +50,7 @@ struct Template {
   packet::IpAddress source = {}, destination = {};  // of the tunnel
   std::uint32_t reqid = 0;                          // 0: any SA between these addresses
   std::uint32_t spi = 0;                            // 0: any
-  bool optional = false;  // in: the packet may come without it
+  bool optional = false;                            // in: the packet may come without it
   auto operator<=>(const Template&) const = default;
 };
 

@@ -49,6 +49,8 @@ inline constexpr std::uint8_t protocol_ipv6 = 41;  // in IP
 inline constexpr std::uint8_t protocol_routing = 43;
 inline constexpr std::uint8_t protocol_fragment = 44;
 inline constexpr std::uint8_t protocol_gre = 47;
+inline constexpr std::uint8_t protocol_esp = 50;
+inline constexpr std::uint8_t protocol_ah = 51;
 inline constexpr std::uint8_t protocol_icmpv6 = 58;
 inline constexpr std::uint8_t protocol_no_next = 59;
 inline constexpr std::uint8_t protocol_destination_options = 60;
@@ -122,6 +124,10 @@ struct [[gnu::packed, gnu::may_alias]] Ipv6Header {
   std::uint8_t destination[16];
 };
 
+constexpr std::uint8_t ipv6_traffic_class(const std::uint8_t* ipv6_header) {
+  return static_cast<std::uint8_t>(ipv6_header[0] << 4 | ipv6_header[1] >> 4);
+}
+
 // The common start of hop-by-hop, routing and destination options headers.
 struct [[gnu::packed, gnu::may_alias]] Ipv6Extension {
   std::uint8_t next_header;
@@ -157,6 +163,12 @@ struct [[gnu::packed, gnu::may_alias]] UdpHeader {
   std::uint16_t destination_port;
   std::uint16_t length;    // header and payload
   std::uint16_t checksum;  // 0 over IPv4: the sender made none
+};
+
+// What ESP begins with (RFC 4303 section 2).
+struct [[gnu::packed, gnu::may_alias]] EspHeader {
+  std::uint32_t spi;
+  std::uint32_t sequence;
 };
 
 struct [[gnu::packed, gnu::may_alias]] IcmpHeader {

@@ -15,10 +15,6 @@ constexpr std::uint32_t ethernet = sizeof(EthernetHeader);
 constexpr std::uint8_t ecn_mask = 0x3;
 constexpr std::uint16_t first_dynamic_port = 49152;
 
-std::uint8_t traffic_class(const std::uint8_t* ipv6) {
-  return static_cast<std::uint8_t>(ipv6[0] << 4 | ipv6[1] >> 4);
-}
-
 bool udp_checksum_ok(const std::uint8_t* frame, const VxlanView& view, std::uint32_t bytes) {
   // A right checksum makes the sum over itself 0, which is given as 0xffff.
   const std::uint8_t* const udp = frame + view.udp;
@@ -30,48 +26,6 @@ bool udp_checksum_ok(const std::uint8_t* frame, const VxlanView& view, std::uint
 
 }  // namespace
 
-std::optional<Ecn> ecn_unwrapped(Ecn inner, Ecn outer) {
-  switch (inner) {
-    case not_ect:
-      return outer == ce ? std::nullopt : std::optional(not_ect);
-    case ect0:
-      return outer == ce || outer == ect1 ? outer : ect0;
-    case ect1:
-      return outer == ce ? ce : ect1;
-    case ce:
-      return ce;
-  }
-  return inner;
-}
-
-InnerIp inner_ip(const std::uint8_t* frame, std::uint32_t length) {
-  Metadata meta;
-  read_metadata(frame, length, Depth::network, meta);
-  if (meta.family == 4) {
-    const auto& header = header_at<Ipv4Header>(frame, meta.network);
-    return {meta.network, 4, header.tos, header.ttl, (be16(header.fragment) & ipv4_dont_fragment) != 0};
-  }
-  if (meta.family == 6) {
-    const std::uint8_t* const header = frame + meta.network;
-    return {meta.network, 6, traffic_class(header), header_at<Ipv6Header>(header, 0).hop_limit, true};
-  }
-  return {};
-}
-
-void set_ecn(std::uint8_t* frame, const InnerIp& ip, Ecn ecn) {
-  std::uint8_t* const header = frame + ip.offset;
-  if (ip.family == 6) {
-    header[1] = static_cast<std::uint8_t>((header[1] & ~(ecn_mask << 4)) | ecn << 4);
-    return;
-  }
-  std::uint16_t before, after;
-  std::memcpy(&before, header, sizeof before);
-  header[1] = static_cast<std::uint8_t>((header[1] & ~ecn_mask) | ecn);
-  std::memcpy(&after, header, sizeof after);
-  auto& ipv4 = header_at<Ipv4Header>(header, 0);
-  ipv4.checksum = update_checksum(ipv4.checksum, before, after);
-}
-
 bool find_vxlan(const std::uint8_t* frame, std::uint32_t length, VxlanView& view) {
   Metadata meta;
   read_metadata(frame, length, Depth::transport, meta);
@@ -80,7 +34,7 @@ bool find_vxlan(const std::uint8_t* frame, std::uint32_t length, VxlanView& view
   if ((view.fragment ? meta.fragment_protocol : meta.protocol) != protocol_udp) return false;
   if (!view.fragment && length < meta.transport + sizeof(UdpHeader)) return false;
   view.family = meta.family;
-  view.tos = meta.family == 4 ? header_at<Ipv4Header>(frame, ethernet).tos : traffic_class(frame + ethernet);
+  view.tos = meta.family == 4 ? header_at<Ipv4Header>(frame, ethernet).tos : ipv6_traffic_class(frame + ethernet);
   view.source = meta.source(frame);
   view.destination = meta.destination(frame);
   view.udp = meta.transport;

@@ -5,18 +5,17 @@
 // find_vxlan() says cheaply whether a frame may be one, check_vxlan() whether it is a good one. VxlanFront holds the
 // headers of one tunnel to one remote, made once, and writes them in front of a frame.
 //
-// The ECN field goes through a tunnel as RFC 6040 says: copied when a frame is wrapped (normal mode), and combined when
-// it is unwrapped.
+// The ECN field goes through a tunnel as RFC 6040 says (ecn.h).
 //
-// Sources: RFC 7348; RFC 6040 sections 4.1 and 4.2; RFC 6935 and RFC 6936 (zero UDP checksums over IPv6).
+// Sources: RFC 7348; RFC 6935 and RFC 6936 (zero UDP checksums over IPv6).
 // Thread-safety: no state but the caller's; any thread. Nothing is read or written outside what is given. No call
 // allocates. Cost: the headers alone, and of check_vxlan() and write() a pass over the frame where there is a UDP
 // checksum.
 #pragma once
 
 #include <cstdint>
-#include <optional>
 
+#include "packet/ecn.h"
 #include "packet/headers.h"
 #include "packet/ip_address.h"
 
@@ -42,26 +41,6 @@ constexpr std::uint32_t vxlan_front(int family) {
 constexpr std::uint32_t vxlan_overhead(int family) {
   return vxlan_front(family);  // the inner Ethernet header takes the place of the outer one
 }
-
-// --- ECN (RFC 6040) ---
-
-enum Ecn : std::uint8_t { not_ect = 0, ect1 = 1, ect0 = 2, ce = 3 };
-
-// The inner field when the outer header goes (RFC 6040 figure 4); nothing: the frame is to be dropped, for a transport
-// without ECN would not see the mark.
-std::optional<Ecn> ecn_unwrapped(Ecn inner, Ecn outer);
-
-// What of an inner frame the outer header follows. Behind VLAN tags, too.
-struct InnerIp {
-  std::uint32_t offset = 0;  // of the IP header; 0: the frame holds no whole one
-  std::uint8_t family = 0;
-  std::uint8_t tos = 0;  // or traffic class
-  std::uint8_t ttl = 0;
-  bool dont_fragment = false;  // IPv6: always
-};
-InnerIp inner_ip(const std::uint8_t* frame, std::uint32_t length);
-// Writes the field of the IP header that inner_ip() found, and mends the IPv4 checksum for it.
-void set_ecn(std::uint8_t* frame, const InnerIp& ip, Ecn ecn);
 
 // --- In ---
 
