@@ -1,0 +1,37 @@
+// What [ipsec] says: SAs with keys of their own, policies, and where an IKE daemon finds the databases.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "base/option.h"
+#include "base/settings.h"
+#include "ipsec/security_association.h"
+#include "ipsec/selector.h"
+
+namespace sluice::function {
+
+struct IpsecOptions {
+  std::uint32_t max_sas = 4096;
+  std::uint32_t max_policies = 4096;
+  std::string ike_socket;  // XFRM for an IKE daemon; empty: none
+  std::vector<ipsec::SaSettings> sas;
+  std::vector<ipsec::Policy> policies;
+};
+
+// The keys of [ipsec] itself, and those of all its sections.
+const std::vector<Option<IpsecOptions>>& ipsec_settings();
+std::vector<OptionSection> ipsec_sections();
+
+// Reports what is wrong to `settings`, with its place; what it returns then is good for nothing.
+IpsecOptions read_ipsec(Settings& settings);
+
+// The keys of one [[ipsec.sa]] or [[ipsec.policy]], of the API; an Error has a line for each mistake. No message shows
+// a value of an SA.
+Expected<ipsec::SaSettings> read_sa_text(std::string_view text, const std::string& what);
+Expected<ipsec::Policy> read_policy_text(std::string_view text, const std::string& what);
+
+}  // namespace sluice::function
