@@ -76,35 +76,19 @@ Expected<void> Srtp::prepare(const engine::Plan& plan) {
 
 Expected<void> Srtp::attach(device::Gpu& gpu, const engine::DevicePlan& plan) {
   if (!plan.launches) return {};
-  const std::uint64_t installs = keys_->installs();
   const std::uint32_t packet_bytes = device_packet_bytes(plan.frame_bytes);
-  auto made = crypto::GpuCrypto::create(
-      gpu, *keys_,
-      {.max_packets = plan.batch_capacity, .max_packet_bytes = packet_bytes, .together = engine::most_of_one_lane});
-  if (!made) return make_error("[srtp] " + made.error().message);
+  if (auto ok = devices_.attach(gpu, plan, *keys_, packet_bytes); !ok)
+    return make_error("[srtp] " + ok.error().message);
   most_on_device_ = capacity_on_device_ = packet_bytes;
-  devices_.emplace_back(new OnDevice{std::move(*made), {installs}});
   return {};
 }
 
-// What is launched from now on finds the keys, whatever its stream.
 Expected<void> Srtp::begin_cycle(std::uint32_t device, device::GpuStream& stream) {
-  OnDevice& on = *devices_[device];
-  const std::uint64_t installs = keys_->installs();
-  if (auto ok = on.crypto->sync(stream); !ok) return ok;
-  if (on.crypto->up_to_date()) on.installs.store(installs, std::memory_order_release);
-  return {};
+  return devices_.begin_cycle(device, stream);
 }
 
 void Srtp::device_gone(std::uint32_t device) {
-  devices_[device]->installs.store(~std::uint64_t{0}, std::memory_order_release);
-}
-
-// That all of them have: which one a batch goes to is not known yet.
-std::uint64_t Srtp::installs_on_devices() const {
-  std::uint64_t least = ~std::uint64_t{0};
-  for (const auto& device : devices_) least = std::min(least, device->installs.load(std::memory_order_acquire));
-  return least;
+  devices_.gone(device);
 }
 
 Expected<void> Srtp::launch(engine::Batch& batch, device::GpuStream& stream) {
@@ -118,7 +102,7 @@ Expected<void> Srtp::launch_together(std::span<engine::Batch* const> batches, de
     const Area a(area(*batches[b]), batches[b]->capacity);
     all[b] = {a.jobs, a.verdicts, a.header->jobs, a.header->sums ? a.sums : nullptr, &a.header->runs};
   }
-  return devices_[batches.front()->device]->crypto->run(std::span(all).first(batches.size()), stream);
+  return devices_.run(batches.front()->device, std::span(all).first(batches.size()), stream);
 }
 
 std::vector<engine::Metric> Srtp::metrics() const {

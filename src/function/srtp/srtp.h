@@ -54,13 +54,13 @@
 
 #include "base/published.h"
 #include "crypto/cpu.h"
-#include "crypto/gpu_crypto.h"
 #include "crypto/key_table.h"
 #include "engine/counters.h"
 #include "engine/element.h"
 #include "engine/port_table.h"
 #include "engine/service.h"
 #include "engine/traits.h"
+#include "function/device_crypto.h"
 #include "function/srtp/drop_reasons.h"
 #include "function/srtp/media_stream.h"
 #include "function/srtp/rtsp_flows.h"
@@ -157,13 +157,7 @@ class Srtp final : public engine::Element,
   std::uint32_t lanes_count_ = 0;
   std::optional<crypto::KeyTable> keys_;  // outlives the streams
   std::vector<std::unique_ptr<LaneState>> lanes_;
-  // By DevicePlan::device; none without a GPU. KeyTable::installs() that the GPU has.
-  struct OnDevice {
-    std::unique_ptr<crypto::GpuCrypto> crypto;
-    std::atomic<std::uint64_t> installs;
-  };
-  std::vector<std::unique_ptr<OnDevice>> devices_;
-  std::uint64_t installs_on_devices() const;
+  DeviceCrypto devices_;
   // What a packet's length and capacity must be for a GPU. Without one everything will do.
   std::uint32_t most_on_device_ = 0xffffffff, capacity_on_device_ = 0;
   // Its readers: batches, and each lane's collector.

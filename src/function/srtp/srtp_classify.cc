@@ -32,7 +32,7 @@ void Srtp::classify(engine::Batch& batch, engine::Span span) {
   if (span.first == 0) {
     Area::Header& header = *a.header;
     header.table = current_->pin(Area::reader_of(batch));
-    header.installs = installs_on_devices();
+    header.installs = devices_.installs();
     header.jobs = header.finished = 0;
     header.kept = batch.capacity;
     header.kept_done = header.sums = header.not_computed = false;
@@ -172,7 +172,7 @@ std::uint32_t Srtp::prepare_packet(const engine::Batch& batch, const Area& a, st
   Area::Work& work = a.works[place];
   crypto::Job& job = a.jobs[place];
   const srtp::Packet packet{payload, length, most - media.payload_offset()};
-  const bool sums = for_device && !devices_.empty() && has_udp_checksum(frame, media);
+  const bool sums = for_device && devices_.is_there() && has_udp_checksum(frame, media);
   const bool checks = sums && stream.protects() && !channel->marks_at_once(packet);
   if (stream.protects() && !checks && !udp_checksum_ok(frame, media)) return drop(srtp_bad_checksum);
   const srtp::Status status = unowned ? channel->prepare_unowned(packet, stream.first_roc(), job, work.pending)
