@@ -76,7 +76,7 @@ struct Sealed {
   crypto::Job job;
 };
 
-Sealed put_on(const EspFormat& format, const std::vector<std::uint8_t>& packet, std::uint64_t sequence) {
+Sealed put_on(const PacketFormat& format, const std::vector<std::uint8_t>& packet, std::uint64_t sequence) {
   InnerPacket inner;
   EXPECT_TRUE(look_at_inner(packet.data(), static_cast<std::uint32_t>(packet.size()), format.mode, inner));
   const std::uint32_t front = esp_front(format);
@@ -87,13 +87,13 @@ Sealed put_on(const EspFormat& format, const std::vector<std::uint8_t>& packet, 
   return sealed;
 }
 
-std::vector<std::uint8_t> take_off(const EspFormat& format, std::vector<std::uint8_t> frame) {
-  EspView view;
-  EXPECT_EQ(find_esp(frame.data(), static_cast<std::uint32_t>(frame.size()), view), EspKind::esp);
+std::vector<std::uint8_t> take_off(const PacketFormat& format, std::vector<std::uint8_t> frame) {
+  OuterView view;
+  EXPECT_EQ(find_outer(frame.data(), static_cast<std::uint32_t>(frame.size()), view), OuterKind::ipsec);
   crypto::Job job;
   EXPECT_TRUE(esp_look(format, frame.data(), view, 0, job));
-  const EspTaken taken = esp_take_off(format, frame.data(), view);
-  EXPECT_EQ(taken.content, EspContent::packet);
+  const Taken taken = esp_take_off(format, frame.data(), view);
+  EXPECT_EQ(taken.content, Content::packet);
   return {frame.begin() + taken.front, frame.begin() + taken.front + taken.length};
 }
 
@@ -106,7 +106,7 @@ TEST(Esp, WhatIsPutOnIsTakenOff) {
           for (const bool udp : {false, true}) {
             SaSettings sa = settings_of(mode, outer, cipher);
             if (udp) sa.udp = UdpPorts{};
-            const auto format = esp_format(sa);
+            const auto format = packet_format(sa);
             ASSERT_TRUE(format);
             for (std::uint32_t payload = 0; payload < 40; ++payload) {
               const auto packet = packet_of(inner, payload);
@@ -125,7 +125,7 @@ TEST(Esp, WhatIsPutOnIsTakenOff) {
 }
 
 TEST(Esp, OuterHeadersSayWhatTheInnerOneSays) {
-  const auto format = esp_format(settings_of(Mode::tunnel, 4));
+  const auto format = packet_format(settings_of(Mode::tunnel, 4));
   const Sealed sealed = put_on(*format, packet_of(4, 100, 0xb9), 0x1'0000'0005);
   packet::Metadata meta;
   packet::read_metadata(sealed.frame.data(), static_cast<std::uint32_t>(sealed.frame.size()), packet::Depth::transport,
@@ -145,23 +145,23 @@ TEST(Esp, OuterHeadersSayWhatTheInnerOneSays) {
 TEST(Esp, ExtendedSequenceNumbersGoIntoTheJob) {
   SaSettings sa = settings_of(Mode::tunnel, 4);
   sa.esn = true;
-  const auto format = esp_format(sa);
+  const auto format = packet_format(sa);
   const Sealed sealed = put_on(*format, packet_of(4, 10), 0x3'0000'0005);
   EXPECT_NE(sealed.job.flags & crypto::job_has_suffix, 0);
   EXPECT_EQ(sealed.job.suffix[3], 3);
 }
 
 TEST(Esp, IvsOfAKeyAreUnlikeEachOther) {
-  const auto format = esp_format(settings_of(Mode::tunnel, 4, crypto::Cipher::aes_cbc));
+  const auto format = packet_format(settings_of(Mode::tunnel, 4, crypto::Cipher::aes_cbc));
   const std::size_t iv = ethernet + 20 + 8;
   const Sealed one = put_on(*format, packet_of(4, 10), 1), two = put_on(*format, packet_of(4, 10), 2);
   EXPECT_NE(std::memcmp(one.frame.data() + iv, two.frame.data() + iv, 16), 0);
-  const auto again = esp_format(settings_of(Mode::tunnel, 4, crypto::Cipher::aes_cbc));
+  const auto again = packet_format(settings_of(Mode::tunnel, 4, crypto::Cipher::aes_cbc));
   EXPECT_NE(format->first_iv, again->first_iv) << "the same key after a restart";
 }
 
 TEST(Esp, TransportStandsBehindWhatRoutersLookAt) {
-  const auto format = esp_format(settings_of(Mode::transport, 6));
+  const auto format = packet_format(settings_of(Mode::transport, 6));
   // Hop-by-hop, routing; destination options behind them are for the destination alone, and are protected.
   const auto packet = packet_of(6, 30, 0, {0, 43, 60});
   InnerPacket inner;
@@ -174,7 +174,7 @@ TEST(Esp, TransportStandsBehindWhatRoutersLookAt) {
 TEST(Esp, PaddingHidesTheLength) {
   SaSettings sa = settings_of(Mode::tunnel, 4);
   sa.pad_to = 500;
-  const auto format = esp_format(sa);
+  const auto format = packet_format(sa);
   const auto small = packet_of(4, 10), large = packet_of(4, 400);
   const Sealed one = put_on(*format, small, 1), two = put_on(*format, large, 2);
   EXPECT_EQ(one.frame.size(), two.frame.size());
@@ -185,7 +185,7 @@ TEST(Esp, PaddingHidesTheLength) {
 TEST(Esp, MostInnerIsWhatFits) {
   for (const Mode mode : {Mode::tunnel, Mode::transport}) {
     for (const auto cipher : {crypto::Cipher::aes_gcm_esp, crypto::Cipher::aes_cbc}) {
-      const auto format = esp_format(settings_of(mode, 4, cipher));
+      const auto format = packet_format(settings_of(mode, 4, cipher));
       for (std::uint32_t mtu = 200; mtu < 240; ++mtu) {
         const std::uint32_t most = esp_most_inner(*format, mtu, 20);
         const auto fits = put_on(*format, packet_of(4, most - 28), 1),
@@ -195,11 +195,11 @@ TEST(Esp, MostInnerIsWhatFits) {
       }
     }
   }
-  EXPECT_EQ(esp_most_inner(*esp_format(settings_of(Mode::tunnel, 4)), 50, 0), 0U);
+  EXPECT_EQ(esp_most_inner(*packet_format(settings_of(Mode::tunnel, 4)), 50, 0), 0U);
 }
 
 TEST(Esp, CongestionGoesThroughTheTunnel) {
-  const auto format = esp_format(settings_of(Mode::tunnel, 4));
+  const auto format = packet_format(settings_of(Mode::tunnel, 4));
   const auto outer_marked = [&](std::uint8_t inner_tos) {
     std::vector<std::uint8_t> frame = put_on(*format, packet_of(4, 10, inner_tos), 1).frame;
     frame[ethernet + 1] = static_cast<std::uint8_t>(frame[ethernet + 1] | packet::ce);
@@ -209,67 +209,67 @@ TEST(Esp, CongestionGoesThroughTheTunnel) {
   EXPECT_EQ(marked[ethernet + 1] & 3, packet::ce);
   EXPECT_TRUE(packet::ipv4_checksum_ok(marked.data() + ethernet));
   std::vector<std::uint8_t> deaf = outer_marked(packet::not_ect);
-  EspView view;
-  ASSERT_EQ(find_esp(deaf.data(), static_cast<std::uint32_t>(deaf.size()), view), EspKind::esp);
-  EXPECT_EQ(esp_take_off(*format, deaf.data(), view).content, EspContent::congested);
+  OuterView view;
+  ASSERT_EQ(find_outer(deaf.data(), static_cast<std::uint32_t>(deaf.size()), view), OuterKind::ipsec);
+  EXPECT_EQ(esp_take_off(*format, deaf.data(), view).content, Content::congested);
 }
 
 TEST(Esp, DummiesAndWhatIsMalformedAreNoPackets) {
-  const auto format = esp_format(settings_of(Mode::tunnel, 4));
+  const auto format = packet_format(settings_of(Mode::tunnel, 4));
   const auto packet = packet_of(4, 30);
   const Sealed sealed = put_on(*format, packet, 1);
   const std::size_t trailer = sealed.frame.size() - 16 - 2;
   const auto content_of = [&](auto change) {
     std::vector<std::uint8_t> frame = sealed.frame;
     change(frame);
-    EspView view;
-    EXPECT_EQ(find_esp(frame.data(), static_cast<std::uint32_t>(frame.size()), view), EspKind::esp);
+    OuterView view;
+    EXPECT_EQ(find_outer(frame.data(), static_cast<std::uint32_t>(frame.size()), view), OuterKind::ipsec);
     return esp_take_off(*format, frame.data(), view).content;
   };
-  EXPECT_EQ(content_of([&](auto&) {}), EspContent::packet);
-  EXPECT_EQ(content_of([&](auto& frame) { frame[trailer + 1] = packet::protocol_no_next; }), EspContent::dummy);
-  EXPECT_EQ(content_of([&](auto& frame) { frame[trailer + 1] = packet::protocol_tcp; }), EspContent::malformed);
-  EXPECT_EQ(content_of([&](auto& frame) { frame[trailer] = 255; }), EspContent::malformed);
-  EXPECT_EQ(content_of([&](auto& frame) { frame[trailer] = 3; }), EspContent::malformed) << "other padding";
+  EXPECT_EQ(content_of([&](auto&) {}), Content::packet);
+  EXPECT_EQ(content_of([&](auto& frame) { frame[trailer + 1] = packet::protocol_no_next; }), Content::dummy);
+  EXPECT_EQ(content_of([&](auto& frame) { frame[trailer + 1] = packet::protocol_tcp; }), Content::malformed);
+  EXPECT_EQ(content_of([&](auto& frame) { frame[trailer] = 255; }), Content::malformed);
+  EXPECT_EQ(content_of([&](auto& frame) { frame[trailer] = 3; }), Content::malformed) << "other padding";
   const std::size_t inner = ethernet + 20 + 16;
-  EXPECT_EQ(content_of([&](auto& frame) { frame[inner + 3] = 200; }), EspContent::malformed) << "longer than it is";
-  EXPECT_EQ(content_of([&](auto& frame) { frame[inner] = 0x60; }), EspContent::malformed) << "the other family";
+  EXPECT_EQ(content_of([&](auto& frame) { frame[inner + 3] = 200; }), Content::malformed) << "longer than it is";
+  EXPECT_EQ(content_of([&](auto& frame) { frame[inner] = 0x60; }), Content::malformed) << "the other family";
 }
 
 TEST(Esp, OfThePortOfIkeOnlyEspIsEsp) {
   SaSettings sa = settings_of(Mode::tunnel, 4);
   sa.udp = UdpPorts{.source = 4500, .destination = 4500};
-  const auto format = esp_format(sa);
+  const auto format = packet_format(sa);
   Sealed sealed = put_on(*format, packet_of(4, 10), 1);
-  EspView view;
+  OuterView view;
   const auto kind = [&] {
-    return find_esp(sealed.frame.data(), static_cast<std::uint32_t>(sealed.frame.size()), view);
+    return find_outer(sealed.frame.data(), static_cast<std::uint32_t>(sealed.frame.size()), view);
   };
-  EXPECT_EQ(kind(), EspKind::esp);
+  EXPECT_EQ(kind(), OuterKind::ipsec);
   EXPECT_TRUE(view.in_udp);
   EXPECT_EQ(view.udp_source, 4500);
   std::memset(sealed.frame.data() + ethernet + 28, 0, 4);  // the non-ESP marker
-  EXPECT_EQ(kind(), EspKind::other);
+  EXPECT_EQ(kind(), OuterKind::other);
   sealed.frame.resize(ethernet + 29);
   packet::header_at<packet::Ipv4Header>(sealed.frame.data(), ethernet).total_length = be16(29);
   packet::header_at<packet::UdpHeader>(sealed.frame.data(), ethernet + 20).length = be16(9);
   sealed.frame.back() = 0xff;
-  EXPECT_EQ(kind(), EspKind::keepalive);
+  EXPECT_EQ(kind(), OuterKind::keepalive);
 }
 
 TEST(Esp, WhatIsTooShortIsNotLookedAt) {
-  const auto format = esp_format(settings_of(Mode::tunnel, 4, crypto::Cipher::aes_cbc));
+  const auto format = packet_format(settings_of(Mode::tunnel, 4, crypto::Cipher::aes_cbc));
   const Sealed sealed = put_on(*format, packet_of(4, 60), 1);
   for (std::size_t length = ethernet + 20; length < sealed.frame.size(); ++length) {
     std::vector<std::uint8_t> frame(sealed.frame.begin(), sealed.frame.begin() + static_cast<long>(length));
     auto& ip = packet::header_at<packet::Ipv4Header>(frame.data(), ethernet);
     ip.total_length = be16(static_cast<std::uint16_t>(length - ethernet));
-    EspView view;
-    const EspKind kind = find_esp(frame.data(), static_cast<std::uint32_t>(frame.size()), view);
-    EXPECT_EQ(kind, length < ethernet + 20 + 8 ? EspKind::cut : EspKind::esp);
+    OuterView view;
+    const OuterKind kind = find_outer(frame.data(), static_cast<std::uint32_t>(frame.size()), view);
+    EXPECT_EQ(kind, length < ethernet + 20 + 8 ? OuterKind::cut : OuterKind::ipsec);
     crypto::Job job;
     const bool whole_blocks = length >= ethernet + 20 + 24 + 16 + 16 && (length - ethernet - 20 - 24 - 16) % 16 == 0;
-    EXPECT_EQ(kind == EspKind::esp && esp_look(*format, frame.data(), view, 0, job), whole_blocks);
+    EXPECT_EQ(kind == OuterKind::ipsec && esp_look(*format, frame.data(), view, 0, job), whole_blocks);
   }
 }
 

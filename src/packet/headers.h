@@ -171,6 +171,15 @@ struct [[gnu::packed, gnu::may_alias]] EspHeader {
   std::uint32_t sequence;
 };
 
+// RFC 4302 section 2; the ICV follows.
+struct [[gnu::packed, gnu::may_alias]] AhHeader {
+  std::uint8_t next_header;
+  std::uint8_t length;  // 4-byte units, less 2
+  std::uint16_t reserved;
+  std::uint32_t spi;
+  std::uint32_t sequence;
+};
+
 struct [[gnu::packed, gnu::may_alias]] IcmpHeader {
   std::uint8_t type;
   std::uint8_t code;
