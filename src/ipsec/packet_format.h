@@ -16,8 +16,9 @@ namespace sluice::ipsec {
 struct alignas(64) PacketFormat {
   enum class Iv : std::uint8_t { none, counter, block };  // counter: 8 bytes; block: CBC's 16
   std::uint32_t spi = 0;                                  // network order
-  std::uint8_t icv = 0;                                   // bytes
-  std::uint8_t align = 4;                                 // of what is enciphered, bytes
+  Protocol protocol = Protocol::esp;
+  std::uint8_t icv = 0;    // bytes
+  std::uint8_t align = 4;  // of what is enciphered, bytes
   Iv iv = Iv::none;
   Mode mode = Mode::tunnel;
   bool esn = false, copies_dscp = true, ecn = true, has_udp = false;
