@@ -1,0 +1,78 @@
+// What the element keeps of a batch from classify() to apply(), in its own area of it: jobs and, beside them, what
+// their packets need to be finished.
+//
+// Jobs stand close together, in the order of frames; those that are kept from a device stand at the other end, the last
+// frame's first, and are computed by the lane's core. A frame has a place: that of its job, or none.
+//
+// Threads: a batch is one thread's at a time.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "crypto/job.h"
+#include "device/frame_copy.h"
+#include "engine/batch.h"
+#include "engine/options.h"
+#include "ipsec/ah.h"
+#include "ipsec/outer_packet.h"
+
+namespace sluice::ipsec {
+struct Sa;
+}
+
+namespace sluice::function {
+
+struct IpsecArea {
+  struct alignas(64) Header {
+    std::uint64_t installs;  // keys that all devices have
+    std::uint32_t jobs;      // at places [0, jobs)
+    std::uint32_t kept;      // at [kept, capacity), the last frame's first: the core's alone
+    bool kept_done;
+    bool pinned;           // the batch holds a view of the databases
+    device::RunList runs;  // of the device's jobs
+  };
+  // So many bytes for each frame of the smallest batch hold it.
+  static constexpr std::uint32_t header_per_frame = 11;
+  static_assert(sizeof(Header) <= header_per_frame * engine::batch_range.least);
+
+  // What is to be known of a job until its packet is finished.
+  struct Work {
+    const ipsec::Sa* sa;  // null: finished
+    std::uint64_t sequence;
+    std::uint32_t frame;  // its index in the batch
+    std::uint32_t bytes;  // out: of the inner packet
+    // In: the parts of ipsec::OuterView.
+    std::uint32_t at, length;
+    std::uint16_t named_at, udp_source;
+    std::uint8_t family, tos;
+    bool in_udp;
+    ipsec::AhKept kept;
+  };
+  static_assert(sizeof(Work) <= 64);
+
+  static constexpr std::uint32_t no_place = 0xffffffff;
+  static constexpr std::uint32_t per_frame =
+      header_per_frame + sizeof(crypto::Job) + sizeof(Work) + sizeof(std::uint32_t) + sizeof(crypto::Verdict);
+
+  IpsecArea(std::byte* area, std::uint32_t capacity)
+      : header(reinterpret_cast<Header*>(area)),
+        jobs(reinterpret_cast<crypto::Job*>(area + sizeof(Header))),
+        works(reinterpret_cast<Work*>(jobs + capacity)),
+        places(reinterpret_cast<std::uint32_t*>(works + capacity)),
+        verdicts(reinterpret_cast<crypto::Verdict*>(places + capacity)),
+        capacity(capacity) {}
+
+  std::uint32_t jobs_in_all() const { return header->jobs + capacity - header->kept; }
+  // The i-th of all.
+  std::uint32_t place(std::uint32_t i) const { return i < header->jobs ? i : header->kept + i - header->jobs; }
+
+  Header* header;
+  crypto::Job* jobs;
+  Work* works;
+  std::uint32_t* places;  // by frame
+  crypto::Verdict* verdicts;
+  std::uint32_t capacity;
+};
+
+}  // namespace sluice::function
