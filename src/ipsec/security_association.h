@@ -77,7 +77,7 @@ struct SaSettings {
   Mode mode = Mode::tunnel;
   std::uint32_t reqid = 0;  // policies find outbound SAs by it; 0: by addresses alone
   std::string name = {};    // of the configuration; empty: from elsewhere
-  Transform transform;
+  Transform transform = {};
   bool esn = false;                  // extended sequence numbers
   std::uint32_t replay_window = 64;  // packets; 0: replay is not looked for; at most most_replay_window
   std::uint64_t sequence = 0;        // out: of the last packet sent; in: the highest one received. Usually 0
@@ -111,7 +111,7 @@ enum class SaState : std::uint8_t {
 struct SaStatus {
   SaSettings settings;  // without keys
   SaState state = SaState::valid;
-  SaCounters counters;
+  SaCounters counters = {};
 };
 
 }  // namespace sluice::ipsec
