@@ -170,6 +170,7 @@ class Lane {
   void apply(Batch& batch, Span span);
   static void copy_row(const Batch& batch, std::uint32_t i, Batch& next);
   void begin_segment(Batch& next, std::uint32_t before, const Segment& segment);
+  void begin_departing(Batch& next, std::uint32_t before, const Segment& segment);
   void let_time_pass();
 
   Parts parts_;

@@ -144,6 +144,19 @@ void Lane::begin_segment(Batch& next, std::uint32_t before, const Segment& segme
   parts_.pipeline->classify(next, {before, next.count - before});
 }
 
+// The same for departures, where elements may add rows.
+void Lane::begin_departing(Batch& next, std::uint32_t before, const Segment& segment) {
+  std::uint32_t known = next.count;
+  begin_segment(next, before, segment);
+  while (next.count != known) {
+    const Span added{known, next.count - known};
+    known = next.count;
+    departing_.add(added.count);
+    forwarded_counters_.emitted_frames.add(added.count);
+    parts_.pipeline->classify(next, added);
+  }
+}
+
 // Applies the batch; what still goes on is a batch of the next pass. False: there is no capacity for that one yet.
 bool Lane::forward_into_next(Batch& batch) {
   BatchRing& ring = *rings_[batch.pass + 1];
@@ -161,9 +174,14 @@ bool Lane::forward_into_next(Batch& batch) {
     emitter_.settle_decided(
         batch, span, [&](Fate fate) { return decides ? fate == Fate::later : fate <= Fate::later; },
         [&](std::uint32_t i) { copy_row(batch, i, *next); });
-    begin_segment(*next, before, segment);
+    const std::uint32_t handed_on = next->count - before;
+    if (next->departs) {
+      begin_departing(*next, before, segment);
+    } else {
+      begin_segment(*next, before, segment);
+    }
     emitter_.flush_all();  // what was decided, and what elements have made besides
-    if (const std::uint32_t left = span.count - (next->count - before); left != 0) {
+    if (const std::uint32_t left = span.count - handed_on; left != 0) {
       decided += left;
       count_latency(segment, left, rte_rdtsc());
     }
@@ -324,7 +342,7 @@ unsigned Lane::send_injected_by_departures(rte_ring* ring) {
   emitter_.flush_all();
   if (next->count == 0) return count;
   departing_.add(next->count);
-  begin_segment(*next, 0, {0, parts_.port, now, stall_ticks(now), parts_.clock->stalls.ticks_until(now)});
+  begin_departing(*next, 0, {0, parts_.port, now, stall_ticks(now), parts_.clock->stalls.ticks_until(now)});
   next->began_tsc = now;
   hand_on(*next);
   return count;

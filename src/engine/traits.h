@@ -207,6 +207,7 @@ class Departure {
   // departures all are rows of it already, and one that is for the host to forward would come from a host that knows
   // nothing of it: the element drops such. classify() of the pass of departures follows with the marked rows, in the
   // same order. There Row::port is the port that the last element has sent them by.
+  // classify() may add rows there (batch_edit.h, append_row()), of frames that count as emitted.
   // `came_by`: the port that each row came in by, of the span; no_port: from the host.
   virtual void choose(Batch& batch, Span span, const std::uint16_t* came_by, Emitter& out) = 0;
 
