@@ -91,7 +91,8 @@ struct Batch {
   Segment* segment = nullptr;  // `segment_capacity` elements
   std::uint32_t capacity = 0;
   std::uint32_t segment_capacity = 0;
-  std::uint32_t count = 0;  // frames
+  std::uint32_t count = 0;     // frames
+  std::uint32_t expected = 0;  // rows that may still come from the pass before, while it is filled
   std::uint32_t segments = 0;
   std::uint32_t max_length = 0;  // longest frame
   std::uint64_t bytes = 0;       // sum of lengths

@@ -51,7 +51,7 @@ inline std::uint8_t* shrink_front(Batch& batch, std::uint32_t i, std::uint32_t b
 // is its Row::port. For classify() in the pass of departures alone (traits.h): the row is classified next. The batch
 // takes the frame over. False: there is no capacity, and the frame is still the caller's.
 inline bool append_row(Batch& batch, rte_mbuf* made, std::uint16_t port) {
-  if (batch.count == batch.capacity) return false;
+  if (batch.count + batch.expected >= batch.capacity) return false;
   const std::uint32_t i = batch.count++;
   batch.mbuf[i] = made;
   batch.frame[i] = reinterpret_cast<std::uint64_t>(rte_pktmbuf_mtod(made, const void*));

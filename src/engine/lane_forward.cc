@@ -175,6 +175,7 @@ bool Lane::forward_into_next(Batch& batch) {
         batch, span, [&](Fate fate) { return decides ? fate == Fate::later : fate <= Fate::later; },
         [&](std::uint32_t i) { copy_row(batch, i, *next); });
     const std::uint32_t handed_on = next->count - before;
+    next->expected = batch.count - end;
     if (next->departs) {
       begin_departing(*next, before, segment);
     } else {
@@ -342,6 +343,7 @@ unsigned Lane::send_injected_by_departures(rte_ring* ring) {
   emitter_.flush_all();
   if (next->count == 0) return count;
   departing_.add(next->count);
+  next->expected = 0;
   begin_departing(*next, 0, {0, parts_.port, now, stall_ticks(now), parts_.clock->stalls.ticks_until(now)});
   next->began_tsc = now;
   hand_on(*next);
