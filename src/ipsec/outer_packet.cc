@@ -79,11 +79,11 @@ OuterKind find_outer(const std::uint8_t* frame, std::uint32_t length, OuterView&
   view.family = meta.family;
   view.source = meta.source(frame);
   view.destination = meta.destination(frame);
+  view.in_udp = protocol == packet::protocol_udp;
   if (meta.fragment()) return OuterKind::fragment;
   view.tos = meta.family == 4 ? frame[ethernet + 1] : packet::ipv6_traffic_class(frame + ethernet);
   view.at = meta.transport;
   view.length = meta.end - meta.transport;
-  view.in_udp = protocol == packet::protocol_udp;
   view.named_at = ethernet + (meta.family == 4 ? offsetof(Ipv4Header, protocol) : offsetof(Ipv6Header, next_header));
   if (meta.family == 6) {
     std::uint32_t at = ethernet + sizeof(Ipv6Header);

@@ -19,7 +19,8 @@
 
 namespace sluice::ipsec {
 struct Sa;
-}
+class View;
+}  // namespace sluice::ipsec
 
 namespace sluice::function {
 
@@ -38,10 +39,10 @@ struct IpsecArea {
 
   // What is to be known of a job until its packet is finished.
   struct Work {
-    const ipsec::Sa* sa;  // null: finished
+    ipsec::Sa* sa;  // null: finished
+    const ipsec::PacketFormat* format;
     std::uint64_t sequence;
     std::uint32_t frame;  // its index in the batch
-    std::uint32_t bytes;  // out: of the inner packet
     // In: the parts of ipsec::OuterView.
     std::uint32_t at, length;
     std::uint16_t named_at, udp_source;
@@ -49,7 +50,7 @@ struct IpsecArea {
     bool in_udp;
     ipsec::AhKept kept;
   };
-  static_assert(sizeof(Work) <= 64);
+  static_assert(sizeof(Work) <= 72);
 
   static constexpr std::uint32_t no_place = 0xffffffff;
   static constexpr std::uint32_t per_frame =

@@ -1,0 +1,271 @@
+#include "function/ipsec/ipsec.h"
+
+#include <rte_mbuf_dyn.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "crypto/selftest.h"
+#include "engine/options.h"
+#include "engine/pipeline.h"
+#include "function/ipsec/ipsec_area.h"
+#include "function/ipsec/ipsec_watch.h"
+#include "function/routing.h"
+
+namespace sluice::function {
+namespace {
+
+// A lane's batches: of the first pass, and of departures.
+constexpr std::size_t passes = 2;
+constexpr std::size_t readers_of_lane = passes * engine::batches_range.most + 1;
+
+Expected<std::uint64_t> register_flag() {
+  rte_mbuf_dynflag flag{};
+  std::snprintf(flag.name, sizeof flag.name, "sluice_ipsec_looked_at");
+  const int bit = rte_mbuf_dynflag_register(&flag);
+  if (bit < 0) return make_error("no flag of frames is free");
+  return std::uint64_t{1} << bit;
+}
+
+}  // namespace
+
+Ipsec::Ipsec(IpsecOptions options, const engine::PortTable& ports) : options_(std::move(options)), ports_(ports) {}
+Ipsec::~Ipsec() = default;
+
+engine::Shape Ipsec::shape() const {
+  return {.bytes_per_frame = IpsecArea::per_frame,
+          .payloads = engine::Payloads::changed,
+          .changes_headers = true,
+          .on_device = true};
+}
+
+void* Ipsec::find_trait(std::string_view name) {
+  return engine::offer<engine::Ingress, engine::Departure, engine::TxHook, engine::Metrics, engine::DeviceCycle,
+                       engine::Grouping, engine::Recovery, engine::NullDevice, engine::ChainRule, engine::SelfCheck,
+                       engine::View>(name, this);
+}
+
+bool Ipsec::check_chain(const engine::Pipeline& pipeline, Settings& section, bool /*was_right*/,
+                        const std::function<std::string(std::string_view)>& chain_with) const {
+  if (pipeline.first<Routing>() == nullptr) {
+    section.error("",
+                  "\"ipsec\" needs a router, which is the last function: set [engine] chain = " + chain_with("route"));
+    return false;
+  }
+  if (pipeline.first<engine::Departure>() == this && pipeline.elements().front()->trait<engine::Departure>() == this) {
+    return true;
+  }
+  section.error("", "\"ipsec\" stands first in [engine] chain, so that all others see what comes out of SAs");
+  return false;
+}
+
+Expected<void> Ipsec::prepare(const engine::Plan& plan) {
+  for (std::uint32_t lane = 0; lane < plan.lanes; ++lane) {
+    auto cpu = crypto::Cpu::make();
+    if (!cpu) return make_error("[ipsec] " + cpu.error().message);
+    lanes_.push_back(std::make_unique<Lane>(std::move(*cpu)));
+    lanes_.back()->chosen.reserve(std::size_t{4} * engine::most_classified);
+  }
+  if (auto ok = crypto::self_test(lanes_.front()->cpu); !ok) return make_error("[ipsec] " + ok.error().message);
+  // Of each SA one key; those of SAs that are removed wait until no lane uses them.
+  const std::uint32_t sas = options_.max_sas + options_.max_sas / 4 + 16;
+  auto keys = crypto::KeyTable::make(sas, true);
+  if (!keys) return make_error("[ipsec] " + keys.error().message);
+  keys_.emplace(std::move(*keys));
+  databases_ = std::make_unique<ipsec::Databases>(
+      *keys_, ipsec::DatabasesSettings{.sas = sas,
+                                       .policies = options_.max_policies + options_.max_policies / 4 + 16,
+                                       .lanes = plan.lanes,
+                                       .readers = plan.lanes * readers_of_lane});
+  const auto flag = register_flag();
+  if (!flag) return make_error("[ipsec] " + flag.error().message);
+  looked_at_ = *flag;
+  if (Routing* const routing = plan.pipeline == nullptr ? nullptr : plan.pipeline->first<Routing>()) {
+    routes_ = &routing->table();
+  }
+  for (const ipsec::SaSettings& sa : options_.sas) {
+    if (auto ok = databases_->add(sa); !ok) return make_error("[ipsec] " + ok.error().message);
+  }
+  for (const ipsec::Policy& policy : options_.policies) {
+    if (auto ok = databases_->add(policy, false); !ok) return make_error("[ipsec] " + ok.error().message);
+  }
+  watch_ = std::make_unique<IpsecWatch>(*databases_);
+  return watch_->start();
+}
+
+Expected<void> Ipsec::attach(device::Gpu& gpu, const engine::DevicePlan& plan) {
+  if (!plan.launches) return {};
+  const std::uint32_t packet_bytes = device_packet_bytes(plan.frame_bytes);
+  if (auto ok = devices_.attach(gpu, plan, *keys_, packet_bytes); !ok)
+    return make_error("[ipsec] " + ok.error().message);
+  most_on_device_ = capacity_on_device_ = packet_bytes;
+  return {};
+}
+
+Expected<void> Ipsec::begin_cycle(std::uint32_t device, device::GpuStream& stream) {
+  return devices_.begin_cycle(device, stream);
+}
+
+void Ipsec::device_gone(std::uint32_t device) {
+  devices_.gone(device);
+}
+
+std::size_t Ipsec::reader_of_lane(std::uint32_t lane) const {
+  return lane * readers_of_lane + readers_of_lane - 1;
+}
+
+std::size_t Ipsec::reader_of(const engine::Batch& batch) const {
+  return batch.lane * readers_of_lane + (batch.departs ? engine::batches_range.most : 0) + batch.slot;
+}
+
+// --- A batch ---
+
+void Ipsec::begin(engine::Batch& batch, const IpsecArea& area, const ipsec::View* view) {
+  IpsecArea::Header& header = *area.header;
+  header.view = view;
+  header.installs = devices_.installs();
+  header.jobs = header.finished = 0;
+  header.kept = batch.capacity;
+  header.kept_done = header.not_computed = false;
+  header.runs.clear();
+}
+
+void Ipsec::classify(engine::Batch& batch, engine::Span span) {
+  const IpsecArea area_of_batch(area(batch), batch.capacity);
+  if (batch.departs) {
+    classify_out(batch, span, area_of_batch);
+  } else {
+    check_clear(batch, span);
+  }
+}
+
+std::uint32_t Ipsec::take_place(const engine::Batch& batch, const IpsecArea& area, std::uint32_t i, const ipsec::Sa& sa,
+                                std::uint32_t bytes) const {
+  const bool for_device = devices_.is_there() && sa.on_gpus && sa.installs <= area.header->installs &&
+                          bytes <= most_on_device_ &&
+                          std::uint32_t{batch.mbuf[i]->buf_len} - batch.mbuf[i]->data_off >= capacity_on_device_;
+  if (devices_.is_there() && !for_device) return area.header->kept - 1;
+  return area.header->jobs;
+}
+
+void Ipsec::note_job(const IpsecArea& area, std::uint32_t place, std::uint32_t bytes) const {
+  area.verdicts[place] = crypto::Verdict::tag_mismatch;  // until it is computed
+  if (place == area.header->jobs) {
+    ++area.header->jobs;
+    area.header->runs.add(area.jobs[place].data, bytes);
+  } else {
+    area.header->kept = place;
+  }
+}
+
+void Ipsec::compute(engine::Batch& batch, engine::Span span) {
+  const IpsecArea a(area(batch), batch.capacity);
+  const std::span<const IpsecArea::Work> works(a.works, a.header->jobs);
+  const auto at = [&](std::uint32_t frame) {
+    return static_cast<std::size_t>(std::ranges::lower_bound(works, frame, {}, &IpsecArea::Work::frame) -
+                                    works.begin());
+  };
+  const std::size_t from = at(span.first);
+  const std::size_t jobs = at(span.end()) - from;
+  if (jobs != 0) lane_of(batch).cpu.run(*keys_, {a.jobs + from, jobs}, {a.verdicts + from, jobs});
+}
+
+[[gnu::noinline]] void Ipsec::compute_kept(const engine::Batch& batch, const IpsecArea& a) {
+  const std::uint32_t kept = batch.capacity - a.header->kept;
+  Lane& lane = lane_of(batch);
+  lane.cpu.run(*keys_, {a.jobs + a.header->kept, kept}, {a.verdicts + a.header->kept, kept});
+  lane.kept.add(kept);
+  a.header->kept_done = true;
+}
+
+Expected<void> Ipsec::launch(engine::Batch& batch, device::GpuStream& stream) {
+  engine::Batch* const one = &batch;
+  return launch_together({&one, 1}, stream);
+}
+
+Expected<void> Ipsec::launch_together(std::span<engine::Batch* const> batches, device::GpuStream& stream) {
+  std::array<crypto::GpuBatch, engine::most_together> all;
+  std::size_t count = 0;
+  for (engine::Batch* const batch : batches) {
+    const IpsecArea a(area(*batch), batch->capacity);
+    if (a.header->jobs == 0) continue;
+    all[count] = {};
+    all[count].jobs = a.jobs;
+    all[count].verdicts = a.verdicts;
+    all[count].count = a.header->jobs;
+    all[count++].runs = &a.header->runs;
+  }
+  if (count == 0) return {};
+  return devices_.run(batches.front()->device, std::span(all).first(count), stream);
+}
+
+void Ipsec::lost(engine::Batch& batch) {
+  const IpsecArea a(area(batch), batch.capacity);
+  for (std::uint32_t job = 0; job < a.header->jobs; ++job) {
+    IpsecArea::Work& work = a.works[job];
+    if (work.sa == nullptr) continue;
+    work.sa = nullptr;
+    ++a.header->finished;
+    a.places[work.frame] = IpsecArea::no_place;
+    batch.drop(work.frame, engine::device_lost);
+  }
+  a.header->jobs = 0;
+}
+
+void Ipsec::null_result(engine::Batch& batch) {
+  const IpsecArea a(area(batch), batch.capacity);
+  for (std::uint32_t i = 0; i < a.jobs_in_all(); ++i) a.verdicts[a.place(i)] = crypto::Verdict::done;
+  a.header->kept_done = a.header->not_computed = true;
+}
+
+void Ipsec::apply(engine::Batch& batch, engine::Span span, engine::Emitter& out) {
+  const IpsecArea a(area(batch), batch.capacity);
+  if (a.header->kept != batch.capacity && !a.header->kept_done) [[unlikely]] {
+    compute_kept(batch, a);
+  }
+  if (batch.departs) {
+    apply_out(batch, span, a, out);
+  } else {
+    apply_in(batch, span, a);
+  }
+  if (span.end() == batch.count) databases_->unpin(reader_of(batch));
+}
+
+// --- What others see ---
+
+std::vector<engine::Metric> Ipsec::metrics() const {
+  std::vector<engine::Metric> all = {
+      {"ipsec_sas", "security associations", databases_ ? databases_->sa_count() : 0, false},
+      {"ipsec_policies", "policies", databases_ ? databases_->policy_count() : 0, false},
+      {"ipsec_opened_packets", "packets of ESP and AH that were authenticated and opened"},
+      {"ipsec_opened_bytes", "bytes of what came out of these"},
+      {"ipsec_sealed_packets", "packets that were protected by ESP or AH"},
+      {"ipsec_sealed_bytes", "bytes of these, before"},
+      {"ipsec_kept_from_device", "of these packets, those that only a core could compute"},
+      {"ipsec_dummies", "dummy packets that came to hide traffic (RFC 4303 2.6)"},
+      {"ipsec_fragmented", "packets that were fragmented before they were protected"},
+      {"ipsec_size_answers", "ICMP errors to senders of packets that are too large with the headers of their SA"},
+  };
+  for (const auto& lane : lanes_) {
+    const engine::Counter* const counters[] = {&lane->opened,       &lane->opened_bytes, &lane->sealed,
+                                               &lane->sealed_bytes, &lane->kept,         &lane->dummies,
+                                               &lane->fragmented,   &lane->answered};
+    for (std::size_t i = 0; i < std::size(counters); ++i) all[i + 2].value += counters[i]->get();
+  }
+  return all;
+}
+
+std::vector<engine::Trouble> Ipsec::troubles() const {
+  return watch_ ? watch_->troubles() : std::vector<engine::Trouble>();
+}
+
+Expected<engine::Element::Change> Ipsec::reload(Element& fresh) {
+  IpsecOptions& wanted = static_cast<Ipsec&>(fresh).options_;
+  if (std::string fixed = option::fixed("[ipsec]", ipsec_settings(), options_, wanted); !fixed.empty()) {
+    return make_error(std::move(fixed));
+  }
+  return make_error("[ipsec] SAs and policies of the file do not change while the gateway runs yet: restart it");
+}
+
+}  // namespace sluice::function

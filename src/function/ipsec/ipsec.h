@@ -1,0 +1,171 @@
+// The element "ipsec": an IPsec gateway (RFC 4301) with ESP (RFC 4303) and AH (RFC 4302), tunnel and transport mode,
+// over IPv4 and IPv6, in UDP or not (RFC 3948). SAs and policies are the configuration's, the API's, or an IKE daemon's
+// (ipsec/xfrm/server.h); what they mean: docs/ipsec.md.
+//
+// It stands first in its chain, in front of a router, and is called twice:
+//   in, before all others     ESP and AH to this gateway are opened; what comes out of them is new to all behind: it is
+//                             admitted, classified, inspected and routed as any other packet. What came in clear, and a
+//                             policy wants protected, is dropped
+//   out, behind all others    what is about to leave, and a policy protects, is sealed in the pass of departures
+//                             (engine/traits.h, Departure), and the router sends it where the outer header says
+//
+// The calls for a batch, in both directions:
+//   classify()  the SA of a frame, by the databases; out: the headers; the job of its packet (crypto/job.h)
+//   compute()   the jobs of a batch at once, in place, by intel-ipsec-mb; launch() the same on a GPU. Jobs are of
+//               packets of SAs alone: other frames cost a device nothing
+//   apply()     in: anti-replay, headers off, the inbound policy; out: what is left of the headers
+//
+// A packet is *kept from a GPU*, and computed by the lane's core when its frame is applied, if its key is not there
+// yet, if GPUs cannot do its algorithm, or if its buffer is too small. Sealing in place cannot be done twice: of a
+// batch that a failing GPU may have begun, its packets are dropped (device_lost), and all other frames go on.
+//
+// Size: what is too large for the way with its headers on is fragmented first, if it is IPv4 without DF; else its
+// sender is notified (RFC 4301 section 8.2), in the name of the router.
+//
+// Any lane may open and seal for any SA: sequence numbers are taken in order for each burst, and windows are shared
+// (ipsec/sequence.h, replay_window.h). Order of a flow is its lane's.
+//
+// Threads: as of engine::Element. Nothing is allocated on the packet path but fragments, from the pool of the frame.
+// Memory: 120 pinned bytes for each frame of a batch; keys, SAs and policies: ipsec/databases.h.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "crypto/cpu.h"
+#include "crypto/key_table.h"
+#include "engine/counters.h"
+#include "engine/element.h"
+#include "engine/port_table.h"
+#include "engine/self_check.h"
+#include "engine/traits.h"
+#include "engine/view.h"
+#include "function/device_crypto.h"
+#include "function/ipsec/drop_reasons.h"
+#include "function/ipsec/ipsec_settings.h"
+#include "ipsec/databases.h"
+#include "ipsec/outer_packet.h"
+#include "ipsec/packet_format.h"
+#include "ipsec/packet_key.h"
+#include "ipsec/spd.h"
+
+namespace sluice::function {
+
+class IpsecWatch;
+class RouteTable;
+struct IpsecArea;
+
+class Ipsec final : public engine::Element,
+                    public engine::Ingress,
+                    public engine::Departure,
+                    public engine::TxHook,
+                    public engine::Metrics,
+                    public engine::DeviceCycle,
+                    public engine::Grouping,
+                    public engine::Recovery,
+                    public engine::NullDevice,
+                    public engine::ChainRule,
+                    public engine::SelfCheck,
+                    public engine::View {
+ public:
+  Ipsec(IpsecOptions options, const engine::PortTable& ports);
+  ~Ipsec() override;
+
+  engine::Shape shape() const override;
+  void* find_trait(std::string_view name) override;
+  Expected<void> prepare(const engine::Plan& plan) override;
+  Expected<void> attach(device::Gpu& gpu, const engine::DevicePlan& plan) override;
+  // From the first authenticated byte to the end of the ICV, at most, for a GPU where frames have `frame_bytes`.
+  static constexpr std::uint32_t device_packet_bytes(std::uint32_t frame_bytes) { return frame_bytes + 100; }
+  void admit(engine::Batch& batch, engine::Span span) override;
+  void classify(engine::Batch& batch, engine::Span span) override;
+  Expected<void> launch(engine::Batch& batch, device::GpuStream& stream) override;
+  Expected<void> launch_together(std::span<engine::Batch* const> batches, device::GpuStream& stream) override;
+  void compute(engine::Batch& batch, engine::Span span) override;
+  void apply(engine::Batch& batch, engine::Span span, engine::Emitter& out) override;
+  void choose(engine::Batch& batch, engine::Span span, const std::uint16_t* came_by, engine::Emitter& out) override;
+  // What leaves past both, as what elements make themselves does, does not leave in clear where a policy protects it.
+  bool hooks(std::uint16_t port) const override { return !ports_[port].is_virtual; }
+  unsigned leave(std::uint32_t lane, std::uint16_t port, rte_mbuf** frames, unsigned count,
+                 engine::Emitter& out) override;
+  Expected<Change> reload(Element& fresh) override;
+
+  void lost(engine::Batch& batch) override;
+  Expected<void> begin_cycle(std::uint32_t device, device::GpuStream& stream) override;
+  void device_gone(std::uint32_t device) override;
+  // As if every ICV were right: what leaves then is no IPsec.
+  void null_result(engine::Batch& batch) override;
+  std::vector<engine::Metric> metrics() const override;
+  std::vector<engine::Trouble> troubles() const override;
+  std::string view() const override;
+  bool check_chain(const engine::Pipeline& pipeline, Settings& section, bool was_right,
+                   const std::function<std::string(std::string_view)>& chain_with) const override;
+
+  // Once prepared.
+  ipsec::Databases& databases() { return *databases_; }
+  const ipsec::Databases& databases() const { return *databases_; }
+
+ private:
+  // What choose() has found out about rows that go to the pass of departures, for classify().
+  struct Chosen {
+    ipsec::Sa* sa;  // null: the router alone
+    const ipsec::PacketFormat* format;
+    ipsec::InnerPacket inner;
+  };
+  // Of a lane, whose frames one thread classifies and applies.
+  struct alignas(64) Lane {
+    explicit Lane(crypto::Cpu of_lane) : cpu(std::move(of_lane)) {}
+    crypto::Cpu cpu;
+    engine::Counter opened, opened_bytes, sealed, sealed_bytes, kept, dummies, fragmented, answered, in_clear;
+    ipsec::PolicyCache in_cache, out_cache;
+    std::vector<Chosen> chosen;  // of the last choose(), and fragments; classify() takes them in order
+    std::size_t next_chosen = 0;
+    const ipsec::View* view = nullptr;  // from choose() to the classify() that follows
+  };
+
+  Lane& lane_of(const engine::Batch& batch) { return *lanes_[batch.lane]; }
+  // Places among the readers of the databases.
+  std::size_t reader_of(const engine::Batch& batch) const;
+  std::size_t reader_of_lane(std::uint32_t lane) const;
+
+  void begin(engine::Batch& batch, const IpsecArea& area, const ipsec::View* view);
+  // Of a job at hand: its place, the device's or the core's.
+  std::uint32_t take_place(const engine::Batch& batch, const IpsecArea& area, std::uint32_t i, const ipsec::Sa& sa,
+                           std::uint32_t bytes) const;
+  void note_job(const IpsecArea& area, std::uint32_t place, std::uint32_t bytes) const;
+  void compute_kept(const engine::Batch& batch, const IpsecArea& area);
+  void end(const engine::Batch& batch, const IpsecArea& area);
+
+  // ipsec_in.cc
+  void look_at(engine::Batch& batch, const IpsecArea& area, std::uint32_t i, ipsec::Sa& sa,
+               const ipsec::OuterView& outer);
+  void check_clear(engine::Batch& batch, engine::Span span);
+  void apply_in(engine::Batch& batch, engine::Span span, const IpsecArea& area);
+  packet::Reason open(engine::Batch& batch, const IpsecArea& area, std::uint32_t place, const ipsec::View& view);
+  void check_opened(engine::Batch& batch, engine::Span span, const IpsecArea& area, const ipsec::View& view);
+
+  // ipsec_out.cc
+  void classify_out(engine::Batch& batch, engine::Span span, const IpsecArea& area);
+  void put_on(engine::Batch& batch, std::uint32_t i, const IpsecArea& area, const Chosen& chosen, std::uint64_t number);
+  void apply_out(engine::Batch& batch, engine::Span span, const IpsecArea& area, engine::Emitter& out);
+  void choose_for(engine::Batch& batch, std::uint32_t i, std::uint16_t came_by, const ipsec::PolicyEntry& policy,
+                  const ipsec::PacketKey& key, engine::Emitter& out);
+  void look_at_departed(engine::Batch& batch, engine::Span span);
+  bool fragment(engine::Batch& batch, std::uint32_t i, std::uint32_t most, const Chosen& whole);
+  void answer_too_big(engine::Batch& batch, std::uint32_t i, std::uint16_t came_by, std::uint32_t mtu,
+                      engine::Emitter& out);
+
+  IpsecOptions options_;
+  const engine::PortTable ports_;
+  std::optional<crypto::KeyTable> keys_;  // outlives the databases
+  std::unique_ptr<ipsec::Databases> databases_;
+  std::vector<std::unique_ptr<Lane>> lanes_;
+  DeviceCrypto devices_;
+  std::uint32_t most_on_device_ = 0xffffffff, capacity_on_device_ = 0;
+  const RouteTable* routes_ = nullptr;  // from which the router speaks
+  std::uint64_t looked_at_ = 0;         // a flag of mbufs: policies have been asked
+  std::unique_ptr<IpsecWatch> watch_;
+};
+
+}  // namespace sluice::function

@@ -1,0 +1,355 @@
+// Outbound: what is about to leave is shown to the policies; what they protect is sealed in the pass of departures.
+#include <rte_mbuf.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "engine/batch_edit.h"
+#include "engine/emitter.h"
+#include "function/ipsec/exempt.h"
+#include "function/ipsec/ipsec.h"
+#include "function/ipsec/ipsec_area.h"
+#include "function/route/route_table.h"
+#include "function/routing_reasons.h"
+#include "ipsec/ah.h"
+#include "ipsec/esp.h"
+#include "packet/checksum.h"
+#include "packet/fragment.h"
+#include "packet/icmp_error.h"
+
+namespace sluice::function {
+namespace {
+
+using engine::Fate;
+using packet::no_reason;
+using packet::Reason;
+
+constexpr std::uint32_t ethernet = sizeof(packet::EthernetHeader);
+constexpr std::uint32_t least_ipv4_mtu = 68, least_ipv6_mtu = 1280;
+
+std::uint32_t front_of(const ipsec::PacketFormat& format) {
+  return format.protocol == ipsec::Protocol::ah ? ipsec::ah_front(format) : ipsec::esp_front(format);
+}
+std::uint32_t behind_of(const ipsec::PacketFormat& format, const ipsec::InnerPacket& inner) {
+  return format.protocol == ipsec::Protocol::ah ? ipsec::ah_behind(format) : ipsec::esp_behind(format, inner);
+}
+std::uint32_t most_inner(const ipsec::PacketFormat& format, std::uint32_t mtu, const ipsec::InnerPacket& inner) {
+  return format.protocol == ipsec::Protocol::ah ? ipsec::ah_most_inner(format, mtu)
+                                                : ipsec::esp_most_inner(format, mtu, inner.headers);
+}
+
+// What leaves, or would if the kernel forwarded it: there the router has not known the neighbour, or has found the
+// packet too large for a link that it need not take.
+bool is_leaving(const engine::Row& row) {
+  switch (row.fate) {
+    case Fate::sent:
+    case Fate::answered:
+      return true;
+    case Fate::to_host:
+      return row.reason == next_hop_unresolved || row.reason == too_big;
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+void Ipsec::choose(engine::Batch& batch, engine::Span span, const std::uint16_t* came_by, engine::Emitter& out) {
+  if (batch.departs) return look_at_departed(batch, span);
+  Lane& lane = lane_of(batch);
+  const ipsec::View* const view = databases_->pin(reader_of_lane(batch.lane));
+  lane.view = view;
+  lane.chosen.clear();
+  lane.next_chosen = 0;
+  std::array<ipsec::PacketKey, engine::most_classified> keys;
+  std::array<std::uint32_t, engine::most_classified> rows;
+  std::array<const ipsec::PolicyEntry*, engine::most_classified> found;
+  std::size_t count = 0;
+  for (std::uint32_t i = span.first; i < span.end(); ++i) {
+    if (!is_leaving(batch.row[i])) continue;
+    batch.mbuf[i]->ol_flags |= looked_at_;
+    const std::uint8_t* const frame = batch.data(i);
+    packet::Metadata meta;
+    packet::read_metadata(frame, batch.length[i], packet::Depth::transport, meta);
+    if (meta.family == 0) continue;
+    if (came_by[i - span.first] == engine::no_port && is_exempt(frame, meta)) continue;
+    keys[count] = ipsec::packet_key(frame, meta);
+    rows[count++] = i;
+  }
+  view->find_policies(ipsec::Direction::out, {keys.data(), count}, found.data(), &lane.out_cache);
+  for (std::size_t n = 0; n < count; ++n) {
+    const std::uint32_t i = rows[n];
+    if (found[n] == nullptr || found[n]->action == ipsec::Action::bypass) continue;
+    view->count(ipsec::Direction::out, *found[n], batch.lane, 1, batch.length[i] - ethernet);
+    if (found[n]->action == ipsec::Action::discard) {
+      batch.drop(i, ipsec_discarded);
+    } else {
+      choose_for(batch, i, came_by[i - span.first], *found[n], keys[n], out);
+    }
+  }
+  // Else classify() ends it.
+  if (lane.chosen.empty()) {
+    databases_->unpin(reader_of_lane(batch.lane));
+    lane.view = nullptr;
+  }
+}
+
+void Ipsec::choose_for(engine::Batch& batch, std::uint32_t i, std::uint16_t came_by, const ipsec::PolicyEntry& policy,
+                       const ipsec::PacketKey& key, engine::Emitter& out) {
+  Lane& lane = lane_of(batch);
+  ipsec::Sa* const sa = lane.view->outbound(policy, 0, key);
+  if (sa == nullptr) {
+    lane.view->want(policy, key);
+    return batch.drop(i, ipsec_no_sa);
+  }
+  Chosen chosen{sa, &sa->outer.load(std::memory_order_acquire)->format, {}};
+  std::uint8_t* const frame = batch.data(i);
+  if (!ipsec::look_at_inner(frame, batch.length[i], sa->mode, chosen.inner)) return batch.drop(i, ipsec_malformed);
+  const std::uint16_t port = batch.row[i].port;
+  const std::uint32_t mtu = ports_[port].mtu;
+  const std::uint32_t most = most_inner(*chosen.format, mtu, chosen.inner);
+  if (chosen.inner.length > most) [[unlikely]] {
+    const std::uint32_t least = chosen.inner.family == 4 ? least_ipv4_mtu : least_ipv6_mtu;
+    if (chosen.inner.dont_fragment && most >= least) return answer_too_big(batch, i, came_by, most, out);
+    if (chosen.inner.family == 6 || most < least_ipv4_mtu || sa->mode == ipsec::Mode::transport) {
+      return batch.drop(i, ipsec_too_big);
+    }
+  }
+  // The router has not taken its one yet.
+  if (batch.row[i].fate == Fate::to_host) {
+    std::uint8_t& ttl = frame[ethernet + (chosen.inner.family == 4 ? 8 : 7)];
+    if (ttl <= 1) return;
+    if (chosen.inner.family == 4) {
+      packet::decrement_ttl(packet::header_at<packet::Ipv4Header>(frame, ethernet));
+    } else {
+      --ttl;
+    }
+  }
+  if (batch.row[i].fate == Fate::answered) out.note_answer(batch, i, batch.row[i].reason);
+  lane.chosen.push_back(chosen);
+  batch.go_on_later(i);
+}
+
+// Its sender is notified: the router takes the error to it.
+void Ipsec::answer_too_big(engine::Batch& batch, std::uint32_t i, std::uint16_t came_by, std::uint32_t mtu,
+                           engine::Emitter& out) {
+  std::uint8_t* const frame = batch.data(i);
+  const int family = frame[12] == 0x86 ? 6 : 4;
+  if (!packet::may_answer_with_icmp_error(frame, batch.length[i]) || !out.may_answer()) {
+    return batch.drop(i, ipsec_too_big);
+  }
+  packet::IpAddress source;
+  if (came_by != engine::no_port && routes_ != nullptr) {
+    const auto sources = routes_->sources().read(batch.lane);
+    if (const packet::IpAddress* const own = sources->of(came_by, family)) source = *own;
+  }
+  // Of what the host itself sends: as if from where it goes, for a packet from an own address is none.
+  if (source.empty()) {
+    source = packet::IpAddress::from_bytes(family, frame + ethernet + (family == 4 ? offsetof(packet::Ipv4Header, destination)
+                                                                                   : offsetof(packet::Ipv6Header, destination)));
+  }
+  std::uint8_t own_mac[6];
+  std::memcpy(own_mac, frame + 6, sizeof own_mac);
+  const std::uint32_t length = packet::make_icmp_error(
+      frame, batch.length[i], engine::capacity_from(batch, i),
+      {.kind = packet::IcmpErrorKind::too_big, .mtu = mtu, .source = source, .own_mac = own_mac});
+  if (length == 0) return batch.drop(i, ipsec_too_big);
+  engine::set_length(batch, i, length);
+  Lane& lane = lane_of(batch);
+  lane.answered.add(1);
+  lane.chosen.push_back({});
+  batch.go_on_later(i);
+}
+
+void Ipsec::classify_out(engine::Batch& batch, engine::Span span, const IpsecArea& a) {
+  Lane& lane = lane_of(batch);
+  if (span.first == 0) {
+    // The lane holds the view from choose() on.
+    databases_->pin(reader_of(batch), lane.view);
+    begin(batch, a, lane.view);
+  }
+  for (std::uint32_t i = span.first; i < span.end();) {
+    // A run of rows of one SA takes its numbers at once.
+    const std::size_t first = lane.next_chosen;
+    ipsec::Sa* const sa = lane.chosen[first].sa;
+    std::uint32_t run = 1;
+    while (i + run < span.end() && lane.chosen[first + run].sa == sa) ++run;
+    if (sa == nullptr) {
+      for (std::uint32_t n = 0; n < run; ++n) a.places[i + n] = IpsecArea::no_place;
+    } else {
+      seal_run(batch, {i, run}, a, *sa);
+    }
+    lane.next_chosen += run;
+    i += run;
+  }
+  // Fragments that were added come next.
+  if (lane.next_chosen != lane.chosen.size()) return;
+  databases_->unpin(reader_of_lane(batch.lane));
+  lane.view = nullptr;
+}
+
+void Ipsec::seal_run(engine::Batch& batch, engine::Span run, const IpsecArea& a, ipsec::Sa& sa) {
+  Lane& lane = lane_of(batch);
+  const ipsec::View& view = *a.header->view;
+  std::array<std::uint32_t, engine::most_classified> rows;
+  std::uint32_t count = 0;
+  std::uint64_t bytes = 0;
+  for (std::uint32_t n = 0; n < run.count; ++n) {
+    const std::uint32_t i = run.first + n;
+    Chosen& chosen = lane.chosen[lane.next_chosen + n];
+    a.places[i] = IpsecArea::no_place;
+    const std::uint32_t most = most_inner(*chosen.format, ports_[batch.row[i].port].mtu, chosen.inner);
+    if (chosen.inner.length > most && !fragment(batch, i, most, chosen)) [[unlikely]] {
+      batch.drop(i, ipsec_no_room);
+      continue;
+    }
+    rows[count++] = n;
+    bytes += lane.chosen[lane.next_chosen + n].inner.length;
+  }
+  if (count == 0) return;
+  const auto refuse = [&](std::uint32_t from) {
+    for (std::uint32_t n = from; n < count; ++n) batch.drop(run.first + rows[n], ipsec_expired);
+    sa.refused.expired.fetch_add(count - from, std::memory_order_relaxed);
+  };
+  if (!view.count(sa, batch.lane, count, bytes)) return refuse(0);
+  const ipsec::Sequence::Run numbers = view.take_numbers(sa, count);
+  for (std::uint32_t n = 0; n < numbers.count; ++n) {
+    put_on(batch, run.first + rows[n], a, lane.chosen[lane.next_chosen + rows[n]], numbers.first + n);
+  }
+  if (numbers.count != count) refuse(numbers.count);
+}
+
+void Ipsec::put_on(engine::Batch& batch, std::uint32_t i, const IpsecArea& a, const Chosen& chosen,
+                   std::uint64_t number) {
+  const ipsec::PacketFormat& format = *chosen.format;
+  const std::uint32_t front = front_of(format), behind = behind_of(format, chosen.inner);
+  const std::uint32_t length = ethernet + front + chosen.inner.length + behind;
+  if (front > engine::capacity_in_front(batch, i) || engine::capacity_from(batch, i) + front < length) [[unlikely]] {
+    return batch.drop(i, ipsec_no_room);
+  }
+  std::uint8_t* const frame = engine::prepend(batch, i, front);
+  engine::set_length(batch, i, length);  // the frame may have had padding of Ethernet behind the packet
+  const bool is_ah = format.protocol == ipsec::Protocol::ah;
+  const std::uint32_t packet_bytes = is_ah ? length - ethernet : length - ethernet - format.outer_bytes;
+  const std::uint32_t place = take_place(batch, a, i, *chosen.sa, packet_bytes);
+  IpsecArea::Work& work = a.works[place];
+  if (is_ah) {
+    if (!ipsec::ah_put_on(format, chosen.inner, number, frame, a.jobs[place], work.kept)) {
+      return batch.drop(i, ipsec_malformed);
+    }
+  } else {
+    ipsec::esp_put_on(format, chosen.inner, number, frame, a.jobs[place]);
+  }
+  a.jobs[place].key = chosen.sa->key;
+  work.sa = chosen.sa;
+  work.format = &format;
+  work.sequence = number;
+  work.frame = i;
+  work.length = chosen.inner.length;
+  note_job(a, place, packet_bytes);
+  a.places[i] = place;
+}
+
+// The row becomes the packet's first fragment, and the others are added behind. False: there is no capacity.
+bool Ipsec::fragment(engine::Batch& batch, std::uint32_t i, std::uint32_t most, Chosen& whole) {
+  Lane& lane = lane_of(batch);
+  packet::Ipv4Fragments fragments(batch.data(i) + ethernet, whole.inner.length, most);
+  const std::uint32_t more = fragments.count() - 1;
+  if (more == 0) return false;
+  std::array<rte_mbuf*, packet::Ipv4Fragments::most> made;
+  if (rte_pktmbuf_alloc_bulk(batch.mbuf[i]->pool, made.data(), more) != 0) return false;
+  const std::uint16_t port = batch.row[i].port;
+  std::uint32_t added = 0;
+  for (; added < more; ++added) {
+    rte_mbuf* const one = made[added];
+    const std::uint32_t length = ethernet + fragments.length(added + 1);
+    if (length > rte_pktmbuf_tailroom(one)) break;
+    auto* const frame = reinterpret_cast<std::uint8_t*>(rte_pktmbuf_append(one, static_cast<std::uint16_t>(length)));
+    std::memcpy(frame, batch.data(i), ethernet);
+    fragments.write(added + 1, frame + ethernet);
+    one->ol_flags |= looked_at_;
+    if (!engine::append_row(batch, one, port)) break;
+    Chosen part = whole;
+    part.inner.length = static_cast<std::uint16_t>(fragments.length(added + 1));
+    lane.chosen.push_back(part);
+  }
+  if (added != more) {
+    // What is there already leaves, and its receiver waits for the rest in vain, as for any that is lost.
+    rte_pktmbuf_free_bulk(made.data() + added, more - added);
+    return false;
+  }
+  fragments.write(0, batch.data(i) + ethernet);
+  whole.inner.length = static_cast<std::uint16_t>(fragments.length(0));
+  lane.fragmented.add(1);
+  return true;
+}
+
+void Ipsec::apply_out(engine::Batch& batch, engine::Span span, const IpsecArea& a, engine::Emitter& /*out*/) {
+  Lane& lane = lane_of(batch);
+  std::uint64_t sealed = 0, bytes = 0;
+  for (std::uint32_t i = span.first; i < span.end(); ++i) {
+    const std::uint32_t place = a.places[i];
+    if (place == IpsecArea::no_place || !batch.goes_on(i)) continue;
+    const IpsecArea::Work& work = a.works[place];
+    const ipsec::PacketFormat& format = *work.format;
+    if (a.verdicts[place] != crypto::Verdict::done) [[unlikely]] {
+      batch.drop(i, engine::device_lost);
+      continue;
+    }
+    std::uint8_t* const frame = batch.data(i);
+    if (format.protocol == ipsec::Protocol::ah) {
+      ipsec::ah_finish(format, frame, a.jobs[place], work.kept);
+      engine::set_length(batch, i, batch.length[i] - ipsec::ah_behind(format));
+    } else if (format.has_udp && format.family == 6) {
+      ipsec::esp_checksum(format, frame, batch.length[i]);
+    }
+    ++sealed;
+    bytes += work.length;
+  }
+  lane.sealed.add(sealed);
+  lane.sealed_bytes.add(bytes);
+}
+
+// The host knows nothing of these frames, and takes none from an address of its own.
+void Ipsec::look_at_departed(engine::Batch& batch, engine::Span span) {
+  for (std::uint32_t i = span.first; i < span.end(); ++i) {
+    batch.mbuf[i]->ol_flags |= looked_at_;
+    if (batch.row[i].fate != Fate::to_host) continue;
+    batch.drop(i, batch.row[i].reason == too_big ? ipsec_too_big : ipsec_unresolved);
+  }
+}
+
+unsigned Ipsec::leave(std::uint32_t lane_index, std::uint16_t /*port*/, rte_mbuf** frames, unsigned count,
+                      engine::Emitter& out) {
+  unsigned kept = 0;
+  for (unsigned n = 0; n < count; ++n) {
+    rte_mbuf* const frame = frames[n];
+    if ((frame->ol_flags & looked_at_) == 0 && is_protected(lane_index, *frame)) [[unlikely]] {
+      out.drop(frame, ipsec_unprotected);
+    } else {
+      frame->ol_flags &= ~looked_at_;
+      frames[kept++] = frame;
+    }
+  }
+  return kept;
+}
+
+[[gnu::noinline]] bool Ipsec::is_protected(std::uint32_t lane_index, const rte_mbuf& frame) {
+  const auto* const data = rte_pktmbuf_mtod(&frame, const std::uint8_t*);
+  packet::Metadata meta;
+  packet::read_metadata(data, rte_pktmbuf_pkt_len(&frame), packet::Depth::transport, meta);
+  if (meta.family == 0 || is_exempt(data, meta)) return false;
+  const ipsec::PacketKey key = ipsec::packet_key(data, meta);
+  const ipsec::PolicyEntry* policy = nullptr;
+  const std::size_t reader = reader_of_lane(lane_index);
+  Lane& lane = *lanes_[lane_index];
+  const bool pinned = lane.view != nullptr;
+  const ipsec::View* const view = pinned ? lane.view : databases_->pin(reader);
+  view->find_policies(ipsec::Direction::out, {&key, 1}, &policy, &lane.out_cache);
+  const bool is = policy != nullptr && policy->action != ipsec::Action::bypass;
+  if (!pinned) databases_->unpin(reader);
+  return is;
+}
+
+}  // namespace sluice::function
