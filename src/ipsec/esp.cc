@@ -121,6 +121,17 @@ void esp_put_on(const PacketFormat& format, const InnerPacket& inner, std::uint6
   fill_job(format, esp, enciphered, static_cast<std::uint32_t>(sequence >> 32), job);
 }
 
+void esp_checksum(const PacketFormat& format, std::uint8_t* frame, std::uint32_t length) {
+  auto& ip = header_at<Ipv6Header>(frame, ethernet);
+  std::uint32_t at = ethernet + sizeof ip;
+  for (std::uint8_t kind = ip.next_header; kind != packet::protocol_udp; at += (frame[at + 1] + 1U) * 8U) {
+    kind = frame[at];
+  }
+  auto& udp = header_at<UdpHeader>(frame, at);
+  udp.checksum = 0;
+  udp.checksum = packet::transport_checksum(ip, packet::protocol_udp, &udp, length - at);
+}
+
 // --- In ---
 
 bool esp_look(const PacketFormat& format, std::uint8_t* frame, const OuterView& view, std::uint32_t upper,

@@ -39,6 +39,9 @@ std::uint32_t esp_most_inner(const PacketFormat& format, std::uint32_t mtu, std:
 void esp_put_on(const PacketFormat& format, const InnerPacket& inner, std::uint64_t sequence, std::uint8_t* frame,
                 crypto::Job& job);
 
+// Over IPv6 UDP has a checksum: of the whole frame, when the job is done. Cost: a pass over the packet.
+void esp_checksum(const PacketFormat& format, std::uint8_t* frame, std::uint32_t length);
+
 // --- In ---
 
 // False: it is too short, or of a length that its cipher does not make. `upper`: of the sequence number, of ESN. Writes

@@ -33,8 +33,8 @@ enum class OuterKind : std::uint8_t {
   fragment,   // of ESP or AH, or of UDP that may hold ESP: to be put together first
   cut,        // too short for its header
 };
-// IKE on port 4500 is `other`. Of a keepalive and a fragment only family, addresses and whether it is UDP are known. Frames with VLAN tags
-// are `other`.
+// IKE on port 4500 is `other`. Of a keepalive and a fragment only family, addresses and whether it is UDP are known.
+// Frames with VLAN tags are `other`.
 OuterKind find_outer(const std::uint8_t* frame, std::uint32_t length, OuterView& view);
 
 enum class Content : std::uint8_t {

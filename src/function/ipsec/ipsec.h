@@ -135,7 +135,6 @@ class Ipsec final : public engine::Element,
                            std::uint32_t bytes) const;
   void note_job(const IpsecArea& area, std::uint32_t place, std::uint32_t bytes) const;
   void compute_kept(const engine::Batch& batch, const IpsecArea& area);
-  void end(const engine::Batch& batch, const IpsecArea& area);
 
   // ipsec_in.cc
   void look_at(engine::Batch& batch, const IpsecArea& area, std::uint32_t i, ipsec::Sa& sa,
@@ -152,7 +151,9 @@ class Ipsec final : public engine::Element,
   void choose_for(engine::Batch& batch, std::uint32_t i, std::uint16_t came_by, const ipsec::PolicyEntry& policy,
                   const ipsec::PacketKey& key, engine::Emitter& out);
   void look_at_departed(engine::Batch& batch, engine::Span span);
-  bool fragment(engine::Batch& batch, std::uint32_t i, std::uint32_t most, const Chosen& whole);
+  void seal_run(engine::Batch& batch, engine::Span run, const IpsecArea& area, ipsec::Sa& sa);
+  bool fragment(engine::Batch& batch, std::uint32_t i, std::uint32_t most, Chosen& whole);
+  bool is_protected(std::uint32_t lane, const rte_mbuf& frame);
   void answer_too_big(engine::Batch& batch, std::uint32_t i, std::uint16_t came_by, std::uint32_t mtu,
                       engine::Emitter& out);
 

@@ -47,7 +47,7 @@ bool is_leaving(const engine::Row& row) {
     case Fate::answered:
       return true;
     case Fate::to_host:
-      return row.reason == next_hop_unresolved || row.reason == too_big;
+      return row.reason == unresolved || row.reason == too_big;
     default:
       return false;
   }
@@ -146,8 +146,9 @@ void Ipsec::answer_too_big(engine::Batch& batch, std::uint32_t i, std::uint16_t 
   }
   // Of what the host itself sends: as if from where it goes, for a packet from an own address is none.
   if (source.empty()) {
-    source = packet::IpAddress::from_bytes(family, frame + ethernet + (family == 4 ? offsetof(packet::Ipv4Header, destination)
-                                                                                   : offsetof(packet::Ipv6Header, destination)));
+    source = packet::IpAddress::from_bytes(family, frame + ethernet +
+                                                       (family == 4 ? offsetof(packet::Ipv4Header, destination)
+                                                                    : offsetof(packet::Ipv6Header, destination)));
   }
   std::uint8_t own_mac[6];
   std::memcpy(own_mac, frame + 6, sizeof own_mac);
@@ -256,7 +257,7 @@ bool Ipsec::fragment(engine::Batch& batch, std::uint32_t i, std::uint32_t most, 
   Lane& lane = lane_of(batch);
   packet::Ipv4Fragments fragments(batch.data(i) + ethernet, whole.inner.length, most);
   const std::uint32_t more = fragments.count() - 1;
-  if (more == 0) return false;
+  if (more == 0 || lane.chosen.capacity() - lane.chosen.size() < more) return false;
   std::array<rte_mbuf*, packet::Ipv4Fragments::most> made;
   if (rte_pktmbuf_alloc_bulk(batch.mbuf[i]->pool, made.data(), more) != 0) return false;
   const std::uint16_t port = batch.row[i].port;

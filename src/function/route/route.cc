@@ -24,9 +24,6 @@ using packet::Reason;
 
 const Reason no_route =
     packet::register_reason("no_route", "no route matches the destination, and no twin answers for it");
-const Reason unresolved = packet::register_reason(
-    "unresolved",
-    "the next hop's link address is not known yet, or no twin asks for it, or the gateway is on no link: ctl routes");
 const Reason unreachable =
     packet::register_reason("unreachable", "an unreachable or prohibit route, and no twin answers for it");
 const Reason blackholed = packet::register_reason("blackholed", "a blackhole route", packet::DroppedBy::purpose);

@@ -1,0 +1,43 @@
+// The thread that watches the databases of IPsec: lifetimes, SAs that are asked for, SAs that have moved. What happens
+// it writes to the log, and to the IKE daemon if there is one.
+//
+// Thread-safety: start() and the end on the control thread; troubles() any thread.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/error.h"
+#include "engine/self_check.h"
+#include "ipsec/databases.h"
+
+namespace sluice::function {
+
+class IpsecWatch final : public ipsec::Events {
+ public:
+  explicit IpsecWatch(ipsec::Databases& databases) : databases_(databases) {}
+  ~IpsecWatch() override;
+  IpsecWatch(const IpsecWatch&) = delete;
+  IpsecWatch& operator=(const IpsecWatch&) = delete;
+
+  Expected<void> start();
+  // SAs that have ended with nobody to replace them.
+  std::vector<engine::Trouble> troubles() const;
+
+  void acquire(const ipsec::Acquire& acquire) override;
+  void expired(const ipsec::SaStatus& sa, bool hard) override;
+  void moved(const ipsec::SaStatus& sa, const packet::IpAddress& source, std::uint16_t port) override;
+
+ private:
+  void run();
+
+  ipsec::Databases& databases_;
+  std::atomic<bool> stopping_{false};
+  std::thread thread_;
+};
+
+}  // namespace sluice::function
