@@ -59,6 +59,8 @@ class Databases final : public Database {
 
   // The lanes' side. The view of a reader holds until its next pin() or unpin().
   const View* pin(std::size_t reader) const { return current_.pin(reader); }
+  // One that another reader holds.
+  void pin(std::size_t reader, const View* view) const { current_.pin(reader, view); }
   void unpin(std::size_t reader) const { current_.unpin(reader); }
 
   // The watcher's. Times never go back.

@@ -3,6 +3,7 @@
 #include <string>
 #include <utility>
 
+#include "crypto/algorithm.h"
 #include "ipsec/databases.h"
 #include "ipsec/sa_record.h"
 #include "packet/headers.h"
@@ -38,19 +39,6 @@ Expected<void> check(const SaSettings& sa) {
   return {};
 }
 
-std::shared_ptr<const Outer> make_outer(const SaSettings& settings) {
-  auto outer = std::make_shared<Outer>();
-  outer->source = settings.source.bytes;
-  outer->destination = settings.id.destination.bytes;
-  outer->family = settings.id.destination.family;
-  if (settings.udp) {
-    outer->udp = true;
-    outer->source_port = packet::be16(settings.udp->source);
-    outer->destination_port = packet::be16(settings.udp->destination);
-  }
-  return outer;
-}
-
 bool is_limited(const Lifetime& lifetime) {
   return lifetime.packets != Limit{} || lifetime.bytes != Limit{};
 }
@@ -63,7 +51,20 @@ std::string SaId::str() const {
   return std::string(protocol == Protocol::ah ? "ah " : "esp ") + number + " to " + destination.str();
 }
 
-Sa::Sa(const SaSettings& settings, std::uint32_t of_index, std::uint32_t of_key)
+Outer outer_of(const SaSettings& settings) {
+  Outer outer{.format = packet_format(settings).value_or(PacketFormat{}),  // make_sa() has looked at errors
+              .source = settings.source.bytes,
+              .destination = settings.id.destination.bytes,
+              .family = settings.id.destination.family,
+              .udp = settings.udp.has_value()};
+  if (settings.udp) {
+    outer.source_port = packet::be16(settings.udp->source);
+    outer.destination_port = packet::be16(settings.udp->destination);
+  }
+  return outer;
+}
+
+Sa::Sa(const SaSettings& settings, std::uint32_t of_index, std::uint32_t of_key, std::uint64_t of_installs)
     : spi(packet::be32(settings.id.spi)),
       key(of_key),
       index(of_index),
@@ -80,8 +81,14 @@ Sa::Sa(const SaSettings& settings, std::uint32_t of_index, std::uint32_t of_key)
       ecn(settings.ecn),
       pad_to(settings.pad_to),
       destination(settings.id.destination.bytes),
+      outer(&first_outer),
       window(settings.direction == Direction::in ? settings.replay_window : 0, settings.sequence),
       sequence(settings.sequence),
+      first_outer(outer_of(settings)),
+      reqid(settings.reqid),
+      on_gpus(crypto::gpu_side().can(*crypto::algorithm(settings.transform.cipher, settings.transform.hash),
+                                     settings.transform.cipher_key.length)),
+      installs(of_installs),
       record(std::make_unique<SaRecord>()) {}
 
 Sa::~Sa() = default;
@@ -100,8 +107,10 @@ void Databases::set_changeable(Sa& sa, const SaSettings& settings) {
   record.settings.udp = settings.udp;
   record.settings.source = settings.source;
   record.settings.selector = settings.selector;
-  retired_.others.push_back(std::exchange(record.outer, make_outer(settings)));
-  sa.outer.store(record.outer.get(), std::memory_order_release);
+  if (const Outer outer = outer_of(settings); outer != *sa.outer.load(std::memory_order_relaxed)) {
+    retired_.others.push_back(std::exchange(record.outer, std::make_shared<const Outer>(outer)));
+    sa.outer.store(record.outer.get(), std::memory_order_release);
+  }
   auto inner = settings.selector ? std::make_shared<const MaskedKey>(masked_key(*settings.selector)) : nullptr;
   retired_.others.push_back(std::exchange(record.inner, std::move(inner)));
   sa.inner.store(record.inner.get(), std::memory_order_release);
@@ -119,11 +128,12 @@ Expected<Databases::SaHandle> Databases::make_sa(const SaSettings& settings) {
   if (tables_->pool.used() == tables_->pool.capacity() || !tables_->ways.has_capacity()) {
     return make_error(of + "no capacity: there is one for " + std::to_string(tables_->pool.capacity()) + " SAs");
   }
+  if (auto format = packet_format(settings); !format) return make_error(of + format.error().message);
   auto slot = keys_.install(key_material(settings.transform));
   if (!slot) return make_error(of + slot.error().message);
   KeyHold key(keys_, *slot);
   const std::uint32_t index = tables_->pool.next_index();
-  SaHandle sa = tables_->pool.make(settings, index, *slot);
+  SaHandle sa = tables_->pool.make(settings, index, *slot, keys_.installs());
   SaRecord& record = *sa->record;
   record.settings = settings;
   record.settings.transform.cipher_key = record.settings.transform.salt = record.settings.transform.auth_key = {};

@@ -53,7 +53,8 @@ class Peer:
                         *(f"addr add {one} dev {given['device']} {'nodad' if ':' in one else ''}" for one in given["addresses"]),
                         *(f"{'-6 ' if ':' in one else ''}route add {one} dev {given['device']}" for one in given["routes"])):
             subprocess.run(["ip", *command.split()], check=True)
-        self.out = {sa.get("inner", 4): (association(sa), sa) for sa in given["out"]}
+        made = {sa["spi"]: association(sa) for sa in given["out"]}  # one for all families that it carries
+        self.out = {sa.get("inner", 4): (made[sa["spi"]], sa) for sa in given["out"]}
         self.inbound = {sa["spi"]: (association(sa), sa) for sa in given["in"]}
         self.log = open(given["log"], "w", buffering=1, encoding="utf-8")
         self.raw4 = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_RAW)

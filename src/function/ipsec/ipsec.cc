@@ -1,5 +1,6 @@
 #include "function/ipsec/ipsec.h"
 
+#include <rte_mbuf.h>
 #include <rte_mbuf_dyn.h>
 
 #include <algorithm>

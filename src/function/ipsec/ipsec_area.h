@@ -29,9 +29,11 @@ struct IpsecArea {
     std::uint64_t installs;  // keys that all devices have
     std::uint32_t jobs;      // at places [0, jobs)
     std::uint32_t kept;      // at [kept, capacity), the last frame's first: the core's alone
+    std::uint32_t finished;
     bool kept_done;
-    bool pinned;           // the batch holds a view of the databases
-    device::RunList runs;  // of the device's jobs
+    bool not_computed;        // null_result() has written the verdicts
+    const ipsec::View* view;  // of the databases, which the batch holds
+    device::RunList runs;     // of the device's jobs
   };
   // So many bytes for each frame of the smallest batch hold it.
   static constexpr std::uint32_t header_per_frame = 11;

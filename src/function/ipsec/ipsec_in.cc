@@ -6,6 +6,7 @@
 
 #include "base/prefetch.h"
 #include "engine/batch_edit.h"
+#include "engine/pipeline.h"
 #include "function/ipsec/exempt.h"
 #include "function/ipsec/ipsec.h"
 #include "function/ipsec/ipsec_area.h"

@@ -7,6 +7,7 @@
 
 #include "engine/batch_edit.h"
 #include "engine/emitter.h"
+#include "engine/pipeline.h"
 #include "function/ipsec/exempt.h"
 #include "function/ipsec/ipsec.h"
 #include "function/ipsec/ipsec_area.h"

@@ -1,0 +1,108 @@
+"""A Sluice with a tunnel to a host whose ESP and AH are scapy's (esp_host.py).
+
+        client                             router                              server
+        10.1.0.2/24      lan0 | sl-lan 10.1.0.1   sl-wan 10.2.0.1 | wan0      eth0 10.2.0.2/24
+        10.11.0.2, 2001:db8:11::2          ======= tunnel =======            tun0 10.20.0.1/24, 2001:db8:20::1/64
+
+What goes between the addresses of the second line goes by the tunnel alone.
+"""
+
+import json
+import pathlib
+import sys
+
+from hosts import wait_until
+from topology import Topology
+
+ESP_HOST = pathlib.Path(__file__).with_name("esp_host.py")
+INSIDE4, INSIDE6 = "10.11.0.2", "2001:db8:11::2"
+FAR4, FAR6 = "10.20.0.1", "2001:db8:20::1"
+ENDS = {4: ("10.2.0.1", "10.2.0.2"), 6: ("2001:db8:2::1", "2001:db8:2::2")}
+OUT_SPI, IN_SPI = 0x1001, 0x2002
+
+
+def key(length, first=0x10):
+    return bytes((first + n) % 256 for n in range(length)).hex()
+
+
+# Sluice's proposal: (scapy's cipher, bytes of its key with the salt, scapy's hash, bytes of its key)
+ALGORITHMS = {
+    "aes128-sha1": ("AES-CBC", 16, "HMAC-SHA1-96", 20),
+    "aes192-sha256": ("AES-CBC", 24, "SHA2-256-128", 32),
+    "aes256-sha512": ("AES-CBC", 32, "SHA2-512-256", 64),
+    "aes128ctr-sha384": ("AES-CTR", 20, "SHA2-384-192", 48),
+    "aes256ctr-sha256": ("AES-CTR", 36, "SHA2-256-128", 32),
+    "aes128gcm16": ("AES-GCM", 20, None, 0),
+    "aes256gcm16": ("AES-GCM", 36, None, 0),
+    "chacha20poly1305": ("CHACHA20-POLY1305", 36, None, 0),
+    "null-sha256": ("NULL", 0, "SHA2-256-128", 32),
+}
+
+
+class Tunnel(Topology):
+    """`outer`: the family of the tunnel; `sa`: more lines of both SAs, `peer`: more of what scapy knows of them."""
+
+    def __init__(self, folder, proposal="aes128gcm16", outer=4, protocol="esp", sa=(), peer=None, chain=("ipsec", "route"), **configuration):
+        self.proposal, self.outer, self.protocol, self.sa_lines, self.peer_more = proposal, outer, protocol, sa, peer or {}
+        self.log = pathlib.Path(folder) / "esp_host.log"
+        super().__init__(folder, chain=list(chain), more=self.ipsec(), **configuration)
+
+    def algorithm(self):
+        return (None, 0, *ALGORITHMS[f"null-{self.proposal}"][2:]) if self.protocol == "ah" else ALGORITHMS[self.proposal]
+
+    def ipsec(self):
+        """The section [ipsec]."""
+        here, there = ENDS[self.outer]
+        _, cipher_key, _, auth_key = self.algorithm()
+        text = "\n[ipsec]\nmax_sas = 64\n"
+        for direction, source, destination, spi in (("out", here, there, OUT_SPI), ("in", there, here, IN_SPI)):
+            text += (f'\n[[ipsec.sa]]\nname = "{direction}"\ndirection = "{direction}"\nsource = "{source}"\ndestination = "{destination}"\n'
+                     f'spi = {spi}\nprotocol = "{self.protocol}"\nproposal = "{self.proposal}"\nreqid = 7\n')
+            text += f'key = "{key(cipher_key)}"\n' if cipher_key else ""
+            text += f'auth_key = "{key(auth_key, 0x80)}"\n' if auth_key else ""
+            text += "".join(f"{line}\n" for line in self.sa_lines)
+        for inside, far in (("10.11.0.0/24", "10.20.0.0/24"), ("2001:db8:11::/64", "2001:db8:20::/64")):
+            for direction, source, destination, ends in (("out", inside, far, (here, there)), ("in", far, inside, (there, here))):
+                text += (f'\n[[ipsec.policy]]\ndirection = "{direction}"\nsource = "{source}"\ndestination = "{destination}"\n'
+                         f'tunnel_source = "{ends[0]}"\ntunnel_destination = "{ends[1]}"\nprotocol = "{self.protocol}"\nreqid = 7\n')
+        return text
+
+    def __enter__(self):
+        super().__enter__()
+        try:
+            for host, address in ((self.client, f"{INSIDE4}/32"), (self.client, f"{INSIDE6}/128")):
+                host.ip(f"addr add {address} dev eth0 {'nodad' if ':' in address else ''}".strip())
+        except BaseException:
+            self.lab.__exit__()
+            raise
+        return self
+
+    def start(self, before_addresses=None):
+        super().start(before_addresses)
+        self.router.ip("route add 10.11.0.0/24 via 10.1.0.2 dev sl-lan")
+        self.router.ip("route add 10.20.0.0/24 via 10.2.0.2 dev sl-wan")
+        self.router.ip("-6 route add 2001:db8:11::/64 via 2001:db8:1::2 dev sl-lan")
+        self.router.ip("-6 route add 2001:db8:20::/64 via 2001:db8:2::2 dev sl-wan")
+        self.start_peer()
+        return self.gateway
+
+    def start_peer(self):
+        here, there = ENDS[self.outer]
+        crypt, cipher_key, auth, auth_key = self.algorithm()
+        sa = {"protocol": self.protocol, "crypt": crypt, "key": key(cipher_key), "auth": auth, "auth_key": key(auth_key, 0x80), **self.peer_more}
+        given = {"device": "tun0", "addresses": [f"{FAR4}/24", f"{FAR6}/64"], "routes": ["10.11.0.0/24", "2001:db8:11::/64"], "log": str(self.log),
+                 "out": [{**sa, "spi": IN_SPI, "source": there, "destination": here, "inner": inner} for inner in (4, 6)],
+                 "in": [{**sa, "spi": OUT_SPI, "source": here, "destination": there}]}
+        # One SA sends both families, so one sequence of numbers.
+        self.peer = self.server.spawn(["/usr/bin/python3", str(ESP_HOST), json.dumps(given)], stdout=open(f"{self.log}.out", "wb"), stderr=sys.stderr)
+        assert wait_until(lambda: "ready" in pathlib.Path(f"{self.log}.out").read_text()), "esp_host.py did not start"
+
+    def seen(self):
+        """What the peer has written down."""
+        return [json.loads(line) for line in self.log.read_text().splitlines()]
+
+    def ping(self, count=3, size=56, far=FAR4, *more):
+        """How many of `count` were answered."""
+        inside = INSIDE6 if ":" in far else INSIDE4
+        said = self.client.run(["ping", "-n", "-I", inside, "-c", str(count), "-i", "0.05", "-W", "2", "-s", str(size), *more, far], check=False)
+        return int(said.split(" received")[0].split()[-1])
