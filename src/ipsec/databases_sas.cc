@@ -38,19 +38,6 @@ Expected<void> check(const SaSettings& sa) {
   return {};
 }
 
-std::shared_ptr<const Outer> make_outer(const SaSettings& settings) {
-  auto outer = std::make_shared<Outer>();
-  outer->source = settings.source.bytes;
-  outer->destination = settings.id.destination.bytes;
-  outer->family = settings.id.destination.family;
-  if (settings.udp) {
-    outer->udp = true;
-    outer->source_port = packet::be16(settings.udp->source);
-    outer->destination_port = packet::be16(settings.udp->destination);
-  }
-  return outer;
-}
-
 bool is_limited(const Lifetime& lifetime) {
   return lifetime.packets != Limit{} || lifetime.bytes != Limit{};
 }
@@ -61,6 +48,18 @@ std::string SaId::str() const {
   char number[16];
   std::snprintf(number, sizeof number, "0x%08x", spi);
   return std::string(protocol == Protocol::ah ? "ah " : "esp ") + number + " to " + destination.str();
+}
+
+Outer outer_of(const SaSettings& settings) {
+  Outer outer{.source = settings.source.bytes,
+              .destination = settings.id.destination.bytes,
+              .family = settings.id.destination.family,
+              .udp = settings.udp.has_value()};
+  if (settings.udp) {
+    outer.source_port = packet::be16(settings.udp->source);
+    outer.destination_port = packet::be16(settings.udp->destination);
+  }
+  return outer;
 }
 
 Sa::Sa(const SaSettings& settings, std::uint32_t of_index, std::uint32_t of_key)
@@ -80,8 +79,11 @@ Sa::Sa(const SaSettings& settings, std::uint32_t of_index, std::uint32_t of_key)
       ecn(settings.ecn),
       pad_to(settings.pad_to),
       destination(settings.id.destination.bytes),
+      outer(&first_outer),
       window(settings.direction == Direction::in ? settings.replay_window : 0, settings.sequence),
       sequence(settings.sequence),
+      first_outer(outer_of(settings)),
+      reqid(settings.reqid),
       record(std::make_unique<SaRecord>()) {}
 
 Sa::~Sa() = default;
@@ -100,8 +102,10 @@ void Databases::set_changeable(Sa& sa, const SaSettings& settings) {
   record.settings.udp = settings.udp;
   record.settings.source = settings.source;
   record.settings.selector = settings.selector;
-  retired_.others.push_back(std::exchange(record.outer, make_outer(settings)));
-  sa.outer.store(record.outer.get(), std::memory_order_release);
+  if (const Outer outer = outer_of(settings); outer != *sa.outer.load(std::memory_order_relaxed)) {
+    retired_.others.push_back(std::exchange(record.outer, std::make_shared<const Outer>(outer)));
+    sa.outer.store(record.outer.get(), std::memory_order_release);
+  }
   auto inner = settings.selector ? std::make_shared<const MaskedKey>(masked_key(*settings.selector)) : nullptr;
   retired_.others.push_back(std::exchange(record.inner, std::move(inner)));
   sa.inner.store(record.inner.get(), std::memory_order_release);

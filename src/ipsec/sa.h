@@ -1,8 +1,8 @@
 // A security association as lanes see it. It has one address from add() to its end, which comes when it was removed and
 // no reader can have found it any more (view.h): packets under way are finished.
 //
-// Five lines: what a packet needs to be framed; its numbers; what is written now and then; the outer header's fields
-// and the inner selector, which update() replaces, are behind pointers.
+// Three lines for each packet: what it needs to be framed; its numbers; the outer header's fields. What update()
+// replaces, these and the inner selector, is behind pointers.
 //
 // Thread-safety: lanes read all and change what says so. The control side (sa_store.h) writes the rest before lanes
 // find it, and `state`, `outer`, `inner` and `limited` while they read.
@@ -10,6 +10,7 @@
 
 #include <array>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 
@@ -30,6 +31,7 @@ struct Outer {
   std::uint16_t source_port = 0, destination_port = 0;   // of UDP, network order; 0: no UDP encapsulation
   std::uint8_t family = 0;
   bool udp = false;
+  bool operator==(const Outer&) const = default;
 };
 
 // What of an algorithm decides how long packets are (RFC 4303 section 2, RFC 4302 section 2), in bytes.
@@ -39,6 +41,7 @@ struct PacketSizes {
   std::uint8_t icv = 0;
   bool operator==(const PacketSizes&) const = default;
 };
+Outer outer_of(const SaSettings& settings);
 PacketSizes packet_sizes(const Transform& transform);
 // Views into `transform`.
 crypto::KeyMaterial key_material(const Transform& transform);
@@ -78,11 +81,13 @@ struct alignas(64) Sa {
   ReplayWindow window;  // in
   Sequence sequence;    // out
 
-  // Lanes write these now and then.
+  alignas(64) const Outer first_outer;  // what `outer` shows until it is replaced
+  const std::uint32_t reqid;
+  // Lanes write these once a second, or once.
   std::atomic<std::uint32_t> first_used{0}, last_used{0};  // seconds of View::seconds(); 0: never
   std::atomic<bool> has_moved{false};                      // it has been noted
-  Refusals refused;
 
+  alignas(64) Refusals refused;
   LifetimeBudget budget;
   std::unique_ptr<SaRecord> record;
 
@@ -91,6 +96,6 @@ struct alignas(64) Sa {
     return wanted == nullptr || wanted->has(key);
   }
 };
-static_assert(offsetof(Sa, window) == 64 && offsetof(Sa, first_used) == 128 && sizeof(Sa) == 320);
+static_assert(offsetof(Sa, window) == 64 && offsetof(Sa, first_outer) == 128 && offsetof(Sa, refused) == 192);
 
 }  // namespace sluice::ipsec

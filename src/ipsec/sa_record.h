@@ -44,7 +44,7 @@ struct SaRecord {
   std::uint16_t moved_port = 0;
   std::chrono::steady_clock::time_point moved_said{};
   KeyHold key;
-  // What Sa::outer and Sa::inner show.
+  // What Sa::outer and Sa::inner show; null: Sa::first_outer, and nothing.
   std::shared_ptr<const Outer> outer;
   std::shared_ptr<const MaskedKey> inner;
 };

@@ -9,8 +9,8 @@
 namespace sluice::ipsec {
 namespace {
 
-// Who finds an inbound SA asks its window next.
-constexpr std::size_t hot_bytes = 128;
+// Who finds an inbound SA asks its window next, and who has sent the packet.
+constexpr std::size_t hot_bytes = 192;
 
 SadKey key_of(const Sa& sa) {
   std::array<std::uint8_t, 4> spi;

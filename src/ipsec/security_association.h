@@ -42,9 +42,9 @@ struct SecretKey {
 struct Transform {
   crypto::Cipher cipher = crypto::Cipher::null;
   crypto::Hash hash = crypto::Hash::none;
-  SecretKey cipher_key;
-  SecretKey salt;               // of counter modes: RFC 3686's nonce, RFC 4106's and 7634's salt, 4 bytes
-  SecretKey auth_key;           // of `hash`
+  SecretKey cipher_key = {};
+  SecretKey salt = {};          // of counter modes: RFC 3686's nonce, RFC 4106's and 7634's salt, 4 bytes
+  SecretKey auth_key = {};      // of `hash`
   std::uint8_t icv_length = 0;  // bytes
 };
 

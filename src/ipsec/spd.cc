@@ -48,6 +48,16 @@ Expected<void> check(const Policy& policy) {
   return {};
 }
 
+EntryTemplate entry_template(const Template& of) {
+  EntryTemplate entry{
+      .reqid = of.reqid, .spi = of.spi, .protocol = of.protocol, .mode = of.mode, .optional = of.optional};
+  if (of.mode != Mode::tunnel) return entry;
+  entry.source = of.source.bytes;
+  entry.destination = of.destination.bytes;
+  entry.family = of.source.family;
+  return entry;
+}
+
 // Templates whose SA is found by the addresses of each packet.
 std::uint8_t per_packet_of(const Policy& policy) {
   std::uint8_t bits = 0;
@@ -88,6 +98,7 @@ Expected<Spd::Handle> Spd::make(const Policy& policy, bool replaces) {
   made->action = policy.action;
   made->templates = static_cast<std::uint8_t>(policy.templates.size());
   made->per_packet = per_packet_of(policy);
+  std::ranges::transform(policy.templates, made->with.begin(), entry_template);
   made->policy = policy;
   made->policy.selector = selector;
   return made;

@@ -63,7 +63,7 @@ std::size_t Ways::KeyHash::operator()(const PacketKey& key) const {
 }
 
 Sa* Ways::find(const PolicyEntry& entry, unsigned index, const PacketKey& packet) const {
-  const Template& wanted = entry.policy.templates[index];
+  const EntryTemplate& wanted = entry.with[index];
   const PacketKey key = way_key(wanted.protocol, wanted.mode, wanted.reqid, packet);
   const std::uint32_t at = table_.find(hash_of(key), [&](std::uint32_t i) { return pool_.at(i)->key == key; });
   if (at == LineTable::none) return nullptr;
