@@ -44,50 +44,6 @@ bool is_limited(const Lifetime& lifetime) {
 
 }  // namespace
 
-std::string SaId::str() const {
-  char number[16];
-  std::snprintf(number, sizeof number, "0x%08x", spi);
-  return std::string(protocol == Protocol::ah ? "ah " : "esp ") + number + " to " + destination.str();
-}
-
-Outer outer_of(const SaSettings& settings) {
-  Outer outer{.source = settings.source.bytes,
-              .destination = settings.id.destination.bytes,
-              .family = settings.id.destination.family,
-              .udp = settings.udp.has_value()};
-  if (settings.udp) {
-    outer.source_port = packet::be16(settings.udp->source);
-    outer.destination_port = packet::be16(settings.udp->destination);
-  }
-  return outer;
-}
-
-Sa::Sa(const SaSettings& settings, std::uint32_t of_index, std::uint32_t of_key)
-    : spi(packet::be32(settings.id.spi)),
-      key(of_key),
-      index(of_index),
-      protocol(settings.id.protocol),
-      mode(settings.mode),
-      direction(settings.direction),
-      cipher(settings.transform.cipher),
-      hash(settings.transform.hash),
-      sizes(packet_sizes(settings.transform)),
-      family(settings.id.destination.family),
-      dont_fragment(settings.dont_fragment),
-      esn(settings.esn),
-      copy_dscp(settings.copy_dscp),
-      ecn(settings.ecn),
-      pad_to(settings.pad_to),
-      destination(settings.id.destination.bytes),
-      outer(&first_outer),
-      window(settings.direction == Direction::in ? settings.replay_window : 0, settings.sequence),
-      sequence(settings.sequence),
-      first_outer(outer_of(settings)),
-      reqid(settings.reqid),
-      record(std::make_unique<SaRecord>()) {}
-
-Sa::~Sa() = default;
-
 Sa* Databases::find(const SaId& id) const {
   for (const Sas& sas : sas_) {
     if (const auto at = sas.find(id); at != sas.end()) return at->second.get();
@@ -123,7 +79,7 @@ Expected<Databases::SaHandle> Databases::make_sa(const SaSettings& settings) {
   if (tables_->pool.used() == tables_->pool.capacity() || !tables_->ways.has_capacity()) {
     return make_error(of + "no capacity: there is one for " + std::to_string(tables_->pool.capacity()) + " SAs");
   }
-  auto slot = keys_.install(key_material(settings.transform));
+  auto slot = keys_.install(key_material(settings));
   if (!slot) return make_error(of + slot.error().message);
   KeyHold key(keys_, *slot);
   const std::uint32_t index = tables_->pool.next_index();

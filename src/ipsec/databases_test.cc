@@ -73,6 +73,17 @@ TEST_F(DatabasesTest, FindsInboundSasByTheirIds) {
   EXPECT_EQ(databases_.sa_count(), 4U);
 }
 
+// RFC 3602, 3686, 4106, 7634, 2410: what stands in front of the ciphertext, and what it is padded to.
+TEST(PacketSizesTest, AreThoseOfTheCipher) {
+  using enum crypto::Cipher;
+  const auto of = [](crypto::Cipher cipher) { return packet_sizes({.cipher = cipher, .icv_length = 16}); };
+  EXPECT_EQ(of(aes_cbc), (PacketSizes{.iv = 16, .block = 16, .icv = 16}));
+  for (const crypto::Cipher cipher : {aes_ctr_esp, aes_gcm_esp, chacha20_poly1305_esp}) {
+    EXPECT_EQ(of(cipher), (PacketSizes{.iv = 8, .block = 4, .icv = 16}));
+  }
+  EXPECT_EQ(of(null), (PacketSizes{.iv = 0, .block = 4, .icv = 16}));
+}
+
 TEST_F(DatabasesTest, AnSaHasWhatPacketsNeed) {
   SaSettings settings = sa(Direction::in, there, here, 0x1000);
   settings.udp = UdpPorts{4500, 4501};
@@ -85,7 +96,7 @@ TEST_F(DatabasesTest, AnSaHasWhatPacketsNeed) {
   settings.pad_to = 1400;
   add(settings);
   const Sa& found = *inbound(here, 0x1000);
-  EXPECT_EQ(found.sizes, (PacketSizes{.iv = 8, .block = 4, .icv = 16}));
+  EXPECT_EQ(found.sizes, (PacketSizes{.iv = 0, .block = 4, .icv = 12}));
   EXPECT_TRUE(found.esn);
   EXPECT_FALSE(found.copy_dscp);
   EXPECT_EQ(found.dont_fragment, DontFragment::set);
@@ -121,6 +132,9 @@ TEST_F(DatabasesTest, RefusesSasThatCannotBe) {
   settings.esn = true;
   EXPECT_EQ(refused(settings), "accepted");
   EXPECT_EQ(refused(good), "there is an SA esp 0x00001000 to 192.0.2.1 already");
+  settings = sa(Direction::in, there, here, 0x1001);
+  settings.transform.icv_length = 77;
+  EXPECT_NE(refused(settings), "accepted") << "by the table of keys";
   settings = sa(Direction::in, there, here, 0x1001);
   settings.id.protocol = Protocol::ah;
   settings.udp = UdpPorts{};
@@ -185,9 +199,9 @@ TEST_F(DatabasesTest, StatusHasNoKeys) {
   add(sa(Direction::in, there, here, 0x1000));
   const SaStatus status = databases_.sa({test::ip(here), 0x1000, Protocol::esp}).value();
   EXPECT_EQ(status.state, SaState::valid);
-  EXPECT_EQ(status.settings.transform.cipher, crypto::Cipher::aes_gcm);
-  EXPECT_EQ(status.settings.transform.cipher_key.length, 0);
-  for (const std::uint8_t byte : status.settings.transform.cipher_key.bytes.bytes) EXPECT_EQ(byte, 0);
+  EXPECT_EQ(status.settings.transform.hash, crypto::Hash::hmac_sha1);
+  EXPECT_EQ(status.settings.transform.auth_key.length, 0);
+  for (const std::uint8_t byte : status.settings.transform.auth_key.bytes.bytes) EXPECT_EQ(byte, 0);
 }
 
 TEST_F(DatabasesTest, ListsSasInOrder) {
@@ -266,7 +280,6 @@ TEST_F(DatabasesTest, EspInAhTakesTwoSas) {
   SaSettings ah = sa(Direction::out, here, there, 0x1001, 5);
   ah.id.protocol = Protocol::ah;
   ah.mode = Mode::transport;
-  ah.transform = test::sha1();
   add(ah);
   EXPECT_EQ(spi_of(packet, 0), 0x1000U);
   EXPECT_EQ(spi_of(packet, 1), 0x1001U) << "AH is between the tunnel's ends";

@@ -43,8 +43,8 @@ struct PacketSizes {
 };
 Outer outer_of(const SaSettings& settings);
 PacketSizes packet_sizes(const Transform& transform);
-// Views into `transform`.
-crypto::KeyMaterial key_material(const Transform& transform);
+// Views into the SA's keys.
+crypto::KeyMaterial key_material(const SaSettings& settings);
 
 // Packets refused, by any lane.
 struct Refusals {
