@@ -3,7 +3,6 @@
 #include <string>
 #include <utility>
 
-#include "crypto/algorithm.h"
 #include "ipsec/databases.h"
 #include "ipsec/sa_record.h"
 #include "packet/headers.h"
@@ -43,55 +42,14 @@ bool is_limited(const Lifetime& lifetime) {
   return lifetime.packets != Limit{} || lifetime.bytes != Limit{};
 }
 
-}  // namespace
-
-std::string SaId::str() const {
-  char number[16];
-  std::snprintf(number, sizeof number, "0x%08x", spi);
-  return std::string(protocol == Protocol::ah ? "ah " : "esp ") + number + " to " + destination.str();
-}
-
-Outer outer_of(const SaSettings& settings) {
-  Outer outer{.format = packet_format(settings).value_or(PacketFormat{}),  // make_sa() has looked at errors
-              .source = settings.source.bytes,
-              .destination = settings.id.destination.bytes,
-              .family = settings.id.destination.family,
-              .udp = settings.udp.has_value()};
-  if (settings.udp) {
-    outer.source_port = packet::be16(settings.udp->source);
-    outer.destination_port = packet::be16(settings.udp->destination);
+// Their lengths stay, which lists show.
+void hide_keys(Transform& transform) {
+  for (SecretKey* const key : {&transform.cipher_key, &transform.salt, &transform.auth_key}) {
+    crypto::wipe(key->bytes.bytes, sizeof key->bytes.bytes);
   }
-  return outer;
 }
 
-Sa::Sa(const SaSettings& settings, std::uint32_t of_index, std::uint32_t of_key, std::uint64_t of_installs)
-    : spi(packet::be32(settings.id.spi)),
-      key(of_key),
-      index(of_index),
-      protocol(settings.id.protocol),
-      mode(settings.mode),
-      direction(settings.direction),
-      cipher(settings.transform.cipher),
-      hash(settings.transform.hash),
-      sizes(packet_sizes(settings.transform)),
-      family(settings.id.destination.family),
-      dont_fragment(settings.dont_fragment),
-      esn(settings.esn),
-      copy_dscp(settings.copy_dscp),
-      ecn(settings.ecn),
-      pad_to(settings.pad_to),
-      destination(settings.id.destination.bytes),
-      outer(&first_outer),
-      window(settings.direction == Direction::in ? settings.replay_window : 0, settings.sequence),
-      sequence(settings.sequence),
-      first_outer(outer_of(settings)),
-      reqid(settings.reqid),
-      on_gpus(crypto::gpu_side().can(*crypto::algorithm(settings.transform.cipher, settings.transform.hash),
-                                     settings.transform.cipher_key.length)),
-      installs(of_installs),
-      record(std::make_unique<SaRecord>()) {}
-
-Sa::~Sa() = default;
+}  // namespace
 
 Sa* Databases::find(const SaId& id) const {
   for (const Sas& sas : sas_) {
@@ -129,14 +87,14 @@ Expected<Databases::SaHandle> Databases::make_sa(const SaSettings& settings) {
     return make_error(of + "no capacity: there is one for " + std::to_string(tables_->pool.capacity()) + " SAs");
   }
   if (auto format = packet_format(settings); !format) return make_error(of + format.error().message);
-  auto slot = keys_.install(key_material(settings.transform));
+  auto slot = keys_.install(key_material(settings));
   if (!slot) return make_error(of + slot.error().message);
   KeyHold key(keys_, *slot);
   const std::uint32_t index = tables_->pool.next_index();
   SaHandle sa = tables_->pool.make(settings, index, *slot, keys_.installs());
   SaRecord& record = *sa->record;
   record.settings = settings;
-  record.settings.transform.cipher_key = record.settings.transform.salt = record.settings.transform.auth_key = {};
+  hide_keys(record.settings.transform);
   record.serial = ++last_serial_;
   record.added = now_;
   record.key = std::move(key);

@@ -97,18 +97,9 @@ inline Policy bypassing(Direction direction, const Selector& selector, std::uint
   return {.direction = direction, .selector = selector, .priority = priority, .action = Action::bypass};
 }
 
-// AES-128-GCM.
-inline Transform gcm() {
-  Transform transform{.cipher = crypto::Cipher::aes_gcm, .hash = crypto::Hash::none, .icv_length = 16};
-  for (std::uint8_t i = 0; i < 16; ++i) transform.cipher_key.bytes.bytes[i] = i;
-  transform.cipher_key.length = 16;
-  transform.salt.length = 4;
-  return transform;
-}
-
-// HMAC-SHA1-96 alone.
+// HMAC-SHA1-96 alone, as AH and NULL encryption have it.
 inline Transform sha1() {
-  Transform transform{.hash = crypto::Hash::sha1, .icv_length = 12};
+  Transform transform{.hash = crypto::Hash::hmac_sha1, .icv_length = 12};
   for (std::uint8_t i = 0; i < 20; ++i) transform.auth_key.bytes.bytes[i] = i;
   transform.auth_key.length = 20;
   return transform;
@@ -121,7 +112,7 @@ inline SaSettings sa(Direction direction, std::string_view source, std::string_v
           .source = ip(source),
           .direction = direction,
           .reqid = reqid,
-          .transform = gcm()};
+          .transform = sha1()};
 }
 
 }  // namespace sluice::ipsec::test

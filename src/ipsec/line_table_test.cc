@@ -45,7 +45,8 @@ TEST(LineTable, FindsWhatIsThereAndNothingElse) {
       model.erase(at);
     }
     if (step % 50 != 0) continue;
-    for (const auto& [there, hash] : model) {
+    for (const auto& [index, hash] : model) {
+      const std::uint32_t there = index;
       EXPECT_EQ(table.find(hash, [&](std::uint32_t candidate) { return candidate == there; }), there);
     }
     std::vector<std::uint32_t> same;

@@ -47,10 +47,11 @@ struct PacketSizes {
   std::uint8_t icv = 0;
   bool operator==(const PacketSizes&) const = default;
 };
+// The settings have a format (packet_format()).
 Outer outer_of(const SaSettings& settings);
 PacketSizes packet_sizes(const Transform& transform);
-// Views into `transform`.
-crypto::KeyMaterial key_material(const Transform& transform);
+// Views into the SA's keys.
+crypto::KeyMaterial key_material(const SaSettings& settings);
 
 // Packets refused, by any lane.
 struct Refusals {

@@ -10,8 +10,6 @@
 namespace sluice::ipsec {
 namespace {
 
-constexpr std::uint64_t none_found = ~std::uint64_t{0};
-
 std::uint64_t rank_of(const Policy& policy) {
   constexpr unsigned longest = 256;  // both prefixes of IPv6 together
   const unsigned lengths = policy.selector.source.length + policy.selector.destination.length;
