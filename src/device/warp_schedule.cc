@@ -75,17 +75,17 @@ WarpOrder WarpSchedule::order(std::span<std::uint16_t> items, std::span<std::uin
   if (options_.grouping == WarpGrouping::none) {
     for (; put < count_; ++put) items[put] = static_cast<std::uint16_t>(put);
     while (put % options_.bin_items != 0) items[put++] = no_item;
-    std::fill_n(labels.begin(), put / warp, mixed);
+    std::fill_n(labels.begin(), put / warp, mixed_label);
     begin();
     return {items.first(put), labels.first(put / warp)};
   }
   put = put_leftovers(items);
-  std::fill_n(labels.begin(), put / warp, mixed);
+  std::fill_n(labels.begin(), put / warp, mixed_label);
   const bool told = options_.grouping >= WarpGrouping::by_both;
   for (const Bin& bin : options_.grouping == WarpGrouping::sorted ? sorted_active() : active_) {
     std::copy_n(waiting_.data() + bin.at, options_.bin_items, items.data() + put);
     std::fill_n(labels.begin() + put / warp, options_.bin_items / warp,
-                told ? static_cast<std::uint16_t>(bin.label) : mixed);
+                told ? static_cast<std::uint16_t>(bin.label) : mixed_label);
     put += options_.bin_items;
   }
   begin();

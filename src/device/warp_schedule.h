@@ -29,6 +29,9 @@
 
 namespace sluice::device {
 
+// In an order where there is no item; the label of a warp whose items may have several.
+inline constexpr std::uint16_t no_item = 0xFFFF, mixed_label = 0xFFFF;
+
 // What items are grouped by. All but the last are there to compare with.
 enum class WarpGrouping : std::uint8_t {
   none,       // the order of the batch
@@ -50,12 +53,11 @@ struct WarpScheduleOptions {
 
 struct WarpOrder {
   std::span<const std::uint16_t> items;   // 32 for each warp
-  std::span<const std::uint16_t> labels;  // of each warp: kind * ranges + range, or WarpSchedule::mixed
+  std::span<const std::uint16_t> labels;  // of each warp: kind * ranges + range, or mixed_label
 };
 
 class WarpSchedule {
  public:
-  static constexpr std::uint16_t no_item = 0xFFFF, mixed = 0xFFFF;
   static constexpr std::uint32_t warp = 32;
 
   // `times` is of the same kinds and ranges and must outlive the schedule; others may learn meanwhile.

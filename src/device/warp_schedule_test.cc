@@ -51,7 +51,7 @@ std::vector<Item> random_items(std::mt19937& random, std::size_t count, unsigned
 
 std::size_t leftover_warps(const WarpOrder& order) {
   return static_cast<std::size_t>(
-      std::find_if(order.labels.begin(), order.labels.end(), [](auto label) { return label != WarpSchedule::mixed; }) -
+      std::find_if(order.labels.begin(), order.labels.end(), [](auto label) { return label != mixed_label; }) -
       order.labels.begin());
 }
 
@@ -66,16 +66,16 @@ void expect_sound(const WarpOrder& order, const std::vector<Item>& items, std::u
   std::vector<int> last(kinds * ranges, -1);
   for (std::size_t at = 0; at < order.items.size(); ++at) {
     const std::uint16_t item = order.items[at], label = order.labels[at / 32];
-    if (item == WarpSchedule::no_item) {
+    if (item == no_item) {
       ASSERT_LT(at / 32, leftovers) << "in a full bin";
-      ASSERT_TRUE(at + 1 == leftovers * 32 || order.items[at + 1] == WarpSchedule::no_item);
+      ASSERT_TRUE(at + 1 == leftovers * 32 || order.items[at + 1] == no_item);
       continue;
     }
     ASSERT_LT(item, items.size());
     ASSERT_FALSE(seen[item]) << "item " << item << " twice";
     seen[item] = true;
     if (at / 32 < leftovers) {
-      ASSERT_EQ(label, WarpSchedule::mixed);
+      ASSERT_EQ(label, mixed_label);
       continue;
     }
     ASSERT_EQ(items[item].label(), label) << "at " << at;
@@ -124,7 +124,7 @@ TEST(WarpSchedule, LeftoversStandByLabel) {
   std::set<unsigned> met;
   unsigned now = ~0U;
   for (const std::uint16_t item : order.items.first(leftover_warps(order) * 32)) {
-    if (item == WarpSchedule::no_item || items[item].label() == now) continue;
+    if (item == no_item || items[item].label() == now) continue;
     now = items[item].label();
     EXPECT_TRUE(met.insert(now).second) << "label " << now << " is in two places";
   }
@@ -169,7 +169,7 @@ TEST(WarpSchedule, GroupsByOneOfTwoOrNone) {
     for (std::size_t w = 0; w < order.labels.size(); ++w) {
       std::set<unsigned> groups;
       for (const std::uint16_t item : order.items.subspan(w * 32, 32)) {
-        if (item == WarpSchedule::no_item) continue;
+        if (item == no_item) continue;
         EXPECT_TRUE(seen.insert(item).second);
         groups.insert(group(items[item]));
       }
@@ -189,7 +189,7 @@ TEST(WarpSchedule, NoGroupingIsTheOrderOfTheBatch) {
   Scheduler scheduler(WarpGrouping::none);
   const WarpOrder order = scheduler.order(std::vector<Item>(70, Item{0, 100}));
   ASSERT_EQ(order.items.size(), 96U);
-  for (std::uint16_t i = 0; i < 96; ++i) EXPECT_EQ(order.items[i], i < 70 ? i : WarpSchedule::no_item);
+  for (std::uint16_t i = 0; i < 96; ++i) EXPECT_EQ(order.items[i], i < 70 ? i : no_item);
 }
 
 TEST(WarpSchedule, AKindTooHighIsTheLast) {
@@ -219,7 +219,7 @@ TEST(WarpTimes, FollowsWhatIsMeasured) {
 
 TEST(WarpTimes, LearnsFromABatchOfWarps) {
   WarpTimes times(1, 6, 256);
-  const std::vector<std::uint16_t> labels = {WarpSchedule::mixed, 5, 2, 2};
+  const std::vector<std::uint16_t> labels = {mixed_label, 5, 2, 2};
   const std::vector<std::uint32_t> measured = {900'000, 50, 0, 20};
   times.learn(labels, measured);
   EXPECT_EQ(times.of(5), 50);

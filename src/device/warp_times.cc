@@ -28,7 +28,7 @@ void WarpTimes::learn(unsigned label, float time) {
 
 void WarpTimes::learn(std::span<const std::uint16_t> labels, std::span<const std::uint32_t> times) {
   for (std::size_t i = 0; i < std::min(labels.size(), times.size()); ++i) {
-    if (labels[i] != WarpSchedule::mixed && times[i] != 0) learn(labels[i], static_cast<float>(times[i]));
+    if (labels[i] != mixed_label && times[i] != 0) learn(labels[i], static_cast<float>(times[i]));
   }
 }
 
