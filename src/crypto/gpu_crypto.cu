@@ -42,7 +42,7 @@ Needs needs_of(const Key& key) {
 // one goes up meanwhile.
 struct Staging {
   device::GpuStream* stream = nullptr;
-  device::DeviceMemory memory;
+  device::DeviceMemory memory, orders;
   device::Stream down;
   device::Event is_up, is_down;
   bool has_keys = true;  // its next launch need not wait for the last change
@@ -83,7 +83,7 @@ class CudaCrypto final : public GpuCrypto {
     SLUICE_CUDA_TRY(cudaMemset(keys->as<void>(), 0, key_bytes()));
     SLUICE_CUDA_TRY(cudaDeviceSynchronize());
     keys_ = std::move(*keys);
-    if (auto ok = launcher_.create(gpu_.info().index); !ok) return ok;
+    if (auto ok = launcher_.create(gpu_.info().index, options_.max_packets); !ok) return ok;
     for (Records& records : records_) {
       auto memory = gpu_.allocate_host(most_records_ * sizeof(KeyRecord));
       if (!memory) return tl::unexpected(memory.error());
@@ -149,10 +149,14 @@ class CudaCrypto final : public GpuCrypto {
     return {};
   }
 
-  std::size_t device_bytes() const override { return key_bytes() + staging_.size() * staging_bytes(); }
+  std::size_t device_bytes() const override {
+    return key_bytes() + staging_.size() * (staging_bytes() + order_bytes());
+  }
 
  private:
   std::size_t staging_bytes() const { return std::size_t{options_.together} * options_.max_packets * pitch_; }
+  std::size_t order_places() const { return std::size_t{options_.max_packets} + device::WarpSchedule::warp; }
+  std::size_t order_bytes() const { return options_.together * order_places() * sizeof(std::uint16_t); }
   Key* keys() const { return keys_.as<Key>(); }
   std::size_t key_bytes() const { return std::size_t{table_.capacity()} * sizeof(Key); }
 
@@ -163,6 +167,9 @@ class CudaCrypto final : public GpuCrypto {
       auto memory = gpu_.allocate_device(staging_bytes());
       if (!memory) return tl::unexpected(memory.error());
       staging->memory = std::move(*memory);
+      auto orders = gpu_.allocate_device(order_bytes());
+      if (!orders) return tl::unexpected(orders.error());
+      staging->orders = std::move(*orders);
       if (auto ok = staging->down.create(); !ok) return ok;
       for (device::Event* event : {&staging->is_up, &staging->is_down}) {
         if (auto ok = event->create(); !ok) return ok;
@@ -220,10 +227,12 @@ class CudaCrypto final : public GpuCrypto {
     parts_.clear();
     runs_.clear();
     std::uint32_t row = 0;
+    auto* orders = staging.orders.as<std::uint16_t>();
     for (const GpuBatch& batch : batches) {
       if (auto ok = measure(batch); !ok) return ok;
-      add_parts(batch, row);
+      add_parts(batch, row, orders);
       row += batch.count;
+      orders += order_places();
     }
     const auto main = static_cast<cudaStream_t>(staging.stream->raw());
     const std::span<const Part> parts(parts_);
@@ -247,6 +256,7 @@ class CudaCrypto final : public GpuCrypto {
   struct Part {
     GpuBatch batch;
     FrameRun run;                         // `first`: its row in the staging memory
+    std::uint16_t* order = nullptr;       // where one is made
     std::span<const FrameRun> more = {};  // in runs_
   };
 
@@ -254,10 +264,10 @@ class CudaCrypto final : public GpuCrypto {
     return staging.memory.as<std::byte>() + std::size_t{part.run.first} * pitch_;
   }
 
-  void add_parts(const GpuBatch& batch, std::uint32_t row) {
+  void add_parts(const GpuBatch& batch, std::uint32_t row, std::uint16_t* order) {
     if (batch.count == 0) return;
     // What is done in an order is all there before it begins, so there is nothing to gain by pieces.
-    const bool ordered = !batch.order.empty();
+    const bool ordered = !batch.order.empty() || batch.makes_order;
     const unsigned most = ordered ? most_staged_runs : max_pieces;
     const std::uint64_t piece_bytes = ordered ? ~std::uint64_t{0} : options_.piece_bytes;
     std::array<FrameRun, max_pieces> pieces;
@@ -270,11 +280,12 @@ class CudaCrypto final : public GpuCrypto {
     }
     for (FrameRun& piece : std::span(pieces).first(count)) piece.first += row;
     if (count == 0)
-      parts_.push_back({batch, {.address = 0, .first = row, .count = 0, .stride = 0, .width = 0, .descending = false}});
+      parts_.push_back(
+          {batch, {.address = 0, .first = row, .count = 0, .stride = 0, .width = 0, .descending = false}, order});
     if (ordered && count != 0) {
       const std::size_t before = runs_.size();
       runs_.insert(runs_.end(), pieces.begin() + 1, pieces.begin() + count);
-      parts_.push_back({batch, pieces[0], std::span(runs_).subspan(before)});
+      parts_.push_back({batch, pieces[0], order, std::span(runs_).subspan(before)});
       return;
     }
     for (const FrameRun& piece : std::span(pieces).first(count)) {
@@ -344,11 +355,14 @@ class CudaCrypto final : public GpuCrypto {
                  .times = nullptr,
                  .more_runs = 0,
                  .more_run = {}};
-    if (slots_for_all_ == 0 && batch.order.empty()) return launcher_.launch_media(work, stream);
     if (!batch.order.empty()) {
       work.order = batch.order.data();
       work.count = static_cast<std::uint32_t>(batch.order.size());
       work.times = batch.times;
+    } else if (batch.makes_order) {
+      if (auto ok = launcher_.make_order(work, part.order, stream); !ok) return ok;
+    } else if (slots_for_all_ == 0) {
+      return launcher_.launch_media(work, stream);
     }
     for (const FrameRun& run : part.more)
       work.more_run[work.more_runs++] = {run.first - part.run.first,

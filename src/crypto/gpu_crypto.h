@@ -94,6 +94,7 @@ struct GpuBatch {
   // Places, of which each warp takes 32, hold the jobs' indices, each once; device::no_item where a warp has fewer.
   // Empty: jobs as they come.
   std::span<const std::uint16_t> order = {};
+  bool makes_order = false;  // and there is none: the GPU makes one first, by what a job is and how long
   // Of an order, for each 32 places, clocks that the warp took, what it waited for included: to learn from
   // (device/warp_times.h). Null: nobody asks.
   std::uint32_t* times = nullptr;

@@ -143,7 +143,9 @@ class GpuCryptoTest : public testing::TestWithParam<Repertoire> {
           std::any_of(jobs_ + first, jobs_ + end, [](const Job& job) { return (job.flags & job_opens) != 0; });
       first = end;
     }
+    std::fill(times_, times_ + most_places / 32, 0);
     if (ordered_) put_in_order(batches);
+    for (GpuBatch& batch : batches) batch.makes_order = makes_order_;
     const auto ok = crypto_->run(batches, gpu_->stream(stream));
     ASSERT_TRUE(ok) << ok.error().message;
     wait(gpu_->stream(stream));
@@ -152,7 +154,6 @@ class GpuCryptoTest : public testing::TestWithParam<Repertoire> {
   // By what the jobs are and how long, as an element would.
   void put_in_order(std::vector<GpuBatch>& batches) {
     std::uint32_t place = 0;
-    std::fill(times_, times_ + most_places / 32, 0);
     for (GpuBatch& batch : batches) {
       for (std::uint32_t i = 0; i < batch.count; ++i) {
         const Job& job = batch.jobs[i];
@@ -333,7 +334,7 @@ class GpuCryptoTest : public testing::TestWithParam<Repertoire> {
   bool asks_ = false;          // the batch, for sums
   std::size_t own_bytes_ = 0;  // behind each packet
   std::uint8_t* memory_ = nullptr;
-  bool ordered_ = false;  // batches
+  bool ordered_ = false, makes_order_ = false;  // batches
   static constexpr std::uint32_t most_places = most_jobs + 32 * (most_together + 1);
   std::uint16_t* order_ = nullptr;
   std::uint32_t* times_ = nullptr;

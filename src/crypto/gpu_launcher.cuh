@@ -4,12 +4,15 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <cstdint>
 
 #include "base/error.h"
 #include "crypto/gpu_kernels.cuh"
+#include "crypto/gpu_order.cuh"
 #include "device/cuda_check.h"
 #include "device/frame_read.cuh"
 #include "device/launch.h"
+#include "device/warp_schedule.h"
 
 namespace sluice::crypto {
 
@@ -24,7 +27,7 @@ constexpr std::size_t shared_bytes(unsigned block_warps, unsigned tables) {
 class JobLauncher {
  public:
   // Of GPU `index`, which is the current one.
-  Expected<void> create(int index) {
+  Expected<void> create(int index, std::uint32_t max_packets) {
     int capacity = 0, multiprocessors = 0;
     SLUICE_CUDA_TRY(cudaDeviceGetAttribute(&capacity, cudaDevAttrMaxSharedMemoryPerBlockOptin, index));
     SLUICE_CUDA_TRY(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, index));
@@ -46,6 +49,18 @@ class JobLauncher {
       SLUICE_CUDA_TRY(
           cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(most)));
     }
+    SLUICE_CUDA_TRY(cudaFuncSetAttribute(order_jobs, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                         static_cast<int>(order_shared_bytes(std::min(max_packets, most_in_order)))));
+    return {};
+  }
+
+  // In `order`, and `work` goes by it then. Of more jobs than an order can name, none.
+  static Expected<void> make_order(GpuWork& work, std::uint16_t* order, cudaStream_t stream) {
+    if (work.count > most_in_order) return {};
+    SLUICE_CUDA_TRY(device::launch(order_jobs, 1, order_threads, order_shared_bytes(work.count), stream, work, order));
+    constexpr std::uint32_t warp = device::WarpSchedule::warp;
+    work.count = (work.count + warp - 1) / warp * warp;
+    work.order = order;
     return {};
   }
 
@@ -61,7 +76,7 @@ class JobLauncher {
   Expected<void> launch_all(const GpuWork& work, cudaStream_t stream) const {
     const unsigned tables = work.has_inverse ? 2 : 1, most = all_warps_[tables - 1];
     if (most == 0) return make_error("this GPU's shared memory has no capacity for the tables of AES-CBC");
-    const unsigned per_warp = device::frames_per_warp(work.count, worth_warps);
+    const unsigned per_warp = device::frames_per_warp(work.count, worth_all_warps * multiprocessors_);
     const unsigned warps = (work.count + per_warp - 1) / per_warp;
     const unsigned block_warps = std::clamp((warps + multiprocessors_ - 1) / multiprocessors_, 1U, most);
     const unsigned blocks = std::min((warps + block_warps - 1) / block_warps, multiprocessors_);
@@ -72,8 +87,11 @@ class JobLauncher {
   }
 
  private:
+  static constexpr std::uint32_t most_in_order = device::no_item;
   static constexpr unsigned most_media_blocks = 264;
-  static constexpr unsigned worth_warps = 512;  // below so many groups of 32 packets a warp takes fewer at a time
+  // Below so many groups of 32 packets a warp takes fewer at a time. Packets of CBC are sealed each by a lane, so fewer
+  // to a warp are not done sooner: what is left of a multiprocessor is the next batch's.
+  static constexpr unsigned worth_warps = 512, worth_all_warps = 2;  // of media in all, of all to a multiprocessor
 
   unsigned multiprocessors_ = 1, media_warps_ = 1;
   std::array<unsigned, 2> all_warps_ = {};  // at most, with one table and with two; 0: not even one

@@ -2,9 +2,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 #include <random>
+#include <span>
 #include <string>
-#include <vector>
+#include <utility>
 
 #include "crypto/gpu_crypto.h"
 #include "crypto/gpu_crypto_trial_test.h"
@@ -27,7 +29,6 @@ INSTANTIATE_TEST_SUITE_P(Of, GpuOrderTest, testing::Values(Repertoire::media, Re
 TEST_P(GpuOrderTest, BatchesInAnOrderDoAsTheCpuDoes) {
   std::mt19937 random(29);
   install_keys(random);
-  ordered_ = true;
   struct Case {
     GpuPath path;
     Size size;
@@ -49,8 +50,10 @@ TEST_P(GpuOrderTest, BatchesInAnOrderDoAsTheCpuDoes) {
         std::swap_ranges(jobs_ + r * size, jobs_ + (r + 1) * size, jobs_ + other * size);
       }
       if (count == 64) std::reverse(jobs_, jobs_ + count);
+      ordered_ = count % 3 != 0;
+      makes_order_ = !ordered_;
       ASSERT_NO_FATAL_FAILURE(compare(count, count % 2));
-      EXPECT_EQ(timed(), (count + 31) / 32);
+      EXPECT_EQ(timed(), ordered_ ? (count + 31) / 32 : 0);
     }
   }
 }
@@ -58,7 +61,6 @@ TEST_P(GpuOrderTest, BatchesInAnOrderDoAsTheCpuDoes) {
 TEST_P(GpuOrderTest, BatchesTogetherInOrdersDoAsTheCpuDoes) {
   std::mt19937 random(31);
   install_keys(random);
-  ordered_ = true;
   for (const std::uint64_t piece_bytes : {40'000, 4 << 20}) {
     make(GpuPath::copy, piece_bytes);
     for (const std::uint32_t together : {2U, 3U, most_together}) {
@@ -67,30 +69,40 @@ TEST_P(GpuOrderTest, BatchesTogetherInOrdersDoAsTheCpuDoes) {
         together_ = together;
         ASSERT_NO_FATAL_FAILURE(make_jobs(random, count, Size::ordinary, 1552));
         std::rotate(jobs_, jobs_ + count / 3, jobs_ + count);
+        ordered_ = !ordered_;
+        makes_order_ = !ordered_;
         ASSERT_NO_FATAL_FAILURE(compare(count, count % 2));
       }
     }
   }
 }
 
-// What is learned from a batch that was timed.
-TEST_P(GpuOrderTest, LongerWarpsAreLearned) {
+// A label's estimate is between its warps' times.
+TEST_P(GpuOrderTest, TimesOfWarpsAreLearned) {
   std::mt19937 random(37);
   install_keys(random);
   ordered_ = true;
   make(GpuPath::direct);
-  make_jobs(random, 600, Size::tiny, 1552);
+  ASSERT_NO_FATAL_FAILURE(make_jobs(random, 600, Size::tiny, 1552));
   for (std::uint32_t i = 0; i < 600; ++i) {
-    jobs_[i].key = 1;
+    jobs_[i].key = i % 2;
     jobs_[i].cipher_length = i < 300 ? 16 : 1280;
     fit(jobs_[i]);
-    jobs_[i].flags &= static_cast<std::uint8_t>(~job_opens);
   }
   ASSERT_NO_FATAL_FAILURE(run(600));
-  warp_times_.learn(labels_, std::span(times_, 600 / 32));
-  const Key& key = keys_.key(1);
-  const unsigned kind = static_cast<unsigned>(key.cipher) * 8 + static_cast<unsigned>(key.hash);
-  EXPECT_GT(warp_times_.of(kind * 6 + 5), 2 * warp_times_.of(kind * 6));
+  const std::span labels(labels_.data(), (600 + 31) / 32);
+  warp_times_.learn(labels, std::span(times_, labels.size()));
+  std::map<std::uint16_t, std::pair<std::uint32_t, std::uint32_t>> range;
+  for (std::size_t w = 0; w < labels.size(); ++w) {
+    const auto [at, is_new] = range.try_emplace(labels[w], times_[w], times_[w]);
+    at->second = {std::min(at->second.first, times_[w]), std::max(at->second.second, times_[w])};
+  }
+  range.erase(device::mixed_label);
+  ASSERT_GE(range.size(), 2U);
+  for (const auto& [label, times] : range) {
+    EXPECT_GE(warp_times_.of(label) * 1.001F, static_cast<float>(times.first)) << label;
+    EXPECT_LE(warp_times_.of(label) * 0.999F, static_cast<float>(times.second)) << label;
+  }
 }
 
 }  // namespace
