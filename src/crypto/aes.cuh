@@ -1,7 +1,8 @@
 // AES enciphers one block a thread (FIPS-197), by the table of 256 words that joins SubBytes and MixColumns, a copy of
-// it in each of the 32 banks of shared memory. Whatever the bytes, a warp's lookups meet in no bank.
+// it in each of the 32 banks of shared memory. Whatever the bytes, a warp's lookups meet in no bank. It deciphers by a
+// table of the same size that joins the inverses, with the round keys of the equivalent inverse cipher (5.3.5).
 //
-// Words are as they lie in memory: the first byte is the lowest. Shared memory: aes_table_bytes for each block.
+// Words are as they lie in memory: the first byte is the lowest. Shared memory: aes_table_bytes for each table.
 #pragma once
 
 #include <array>
@@ -22,14 +23,13 @@ struct AesTable {
   std::uint32_t word[256];
 };
 
-// Walks the field by the generator 3 and its inverse, so that p * q is 1 all the way.
-constexpr AesTable make_aes_table() {
-  AesTable table = {};
+// Of each byte what SubBytes gives. Walks the field by the generator 3 and its inverse, so that p * q is 1 all the way.
+struct AesBytes {
+  std::uint8_t byte[256];
+};
+constexpr AesBytes make_aes_bytes() {
+  AesBytes bytes = {};
   std::uint8_t p = 1, q = 1;
-  const auto put = [&](std::uint8_t x, std::uint8_t s) {
-    const std::uint32_t twice = aes_double(s);
-    table.word[x] = twice | std::uint32_t{s} << 8 | std::uint32_t{s} << 16 | (twice ^ s) << 24;
-  };
   do {
     p = static_cast<std::uint8_t>(p ^ aes_double(p));
     q = static_cast<std::uint8_t>(q ^ q << 1);
@@ -37,18 +37,47 @@ constexpr AesTable make_aes_table() {
     q = static_cast<std::uint8_t>(q ^ q << 4);
     q = static_cast<std::uint8_t>(q ^ (q >> 7) * 0x09);
     const auto turned = [&](int by) { return q << by | q >> (8 - by); };
-    put(p, static_cast<std::uint8_t>(q ^ turned(1) ^ turned(2) ^ turned(3) ^ turned(4) ^ 0x63));
+    bytes.byte[p] = static_cast<std::uint8_t>(q ^ turned(1) ^ turned(2) ^ turned(3) ^ turned(4) ^ 0x63);
   } while (p != 1);
-  put(0, 0x63);
+  bytes.byte[0] = 0x63;
+  return bytes;
+}
+
+// The bytes' products with MixColumns' 2, 1, 1, 3.
+constexpr AesTable make_aes_table() {
+  const AesBytes bytes = make_aes_bytes();
+  AesTable table = {};
+  for (unsigned x = 0; x < 256; ++x) {
+    const std::uint8_t s = bytes.byte[x];
+    const std::uint32_t twice = aes_double(s);
+    table.word[x] = twice | std::uint32_t{s} << 8 | std::uint32_t{s} << 16 | (twice ^ s) << 24;
+  }
+  return table;
+}
+
+// The inverse's with InvMixColumns' 14, 9, 13, 11.
+constexpr AesTable make_aes_inverse_table() {
+  const AesBytes bytes = make_aes_bytes();
+  AesTable table = {};
+  for (unsigned x = 0; x < 256; ++x) {
+    const std::uint32_t two = aes_double(static_cast<std::uint8_t>(x)),
+                        four = aes_double(static_cast<std::uint8_t>(two)),
+                        eight = aes_double(static_cast<std::uint8_t>(four));
+    table.word[bytes.byte[x]] =
+        (eight ^ four ^ two) | (eight ^ x) << 8 | (eight ^ four ^ x) << 16 | (eight ^ two ^ x) << 24;
+  }
   return table;
 }
 
 __constant__ const AesTable aes_words = make_aes_table();
+__constant__ const AesTable aes_inverse_words = make_aes_inverse_table();
 
 // By all threads of the block; __syncthreads() before the first lookup.
+__device__ __forceinline__ void spread_aes_table(const AesTable& words, std::uint32_t* table) {
+  for (unsigned i = threadIdx.x / 32; i < 256; i += blockDim.x / 32) table[i * 32 + threadIdx.x % 32] = words.word[i];
+}
 __device__ __forceinline__ void spread_aes_table(std::uint32_t* table) {
-  for (unsigned i = threadIdx.x / 32; i < 256; i += blockDim.x / 32)
-    table[i * 32 + threadIdx.x % 32] = aes_words.word[i];
+  spread_aes_table(aes_words, table);
 }
 
 // `keys`: rounds + 1 round keys of four words, in shared memory, 16-byte aligned.
@@ -78,6 +107,37 @@ __device__ __forceinline__ uint4 aes_encipher(const std::uint32_t* table, const 
   const uint4 k = key(rounds);
   return make_uint4(last(s.x, s.y, s.z, s.w, k.x), last(s.y, s.z, s.w, s.x, k.y), last(s.z, s.w, s.x, s.y, k.z),
                     last(s.w, s.x, s.y, s.z, k.w));
+}
+
+// `table`: of aes_inverse_words. `keys`: of the equivalent inverse cipher, the first used first.
+__device__ __forceinline__ uint4 aes_decipher(const std::uint32_t* table, const std::uint32_t* keys, unsigned rounds,
+                                              uint4 block) {
+  const std::uint32_t* const mine = table + threadIdx.x % 32;
+  const auto look = [&](std::uint32_t word, unsigned byte) { return mine[(word >> 8 * byte & 0xFF) * 32]; };
+  const auto key = [&](unsigned round) { return *reinterpret_cast<const uint4*>(keys + 4 * round); };
+  const auto column = [&](std::uint32_t a, std::uint32_t b, std::uint32_t c, std::uint32_t d, std::uint32_t k) {
+    return look(a, 0) ^ __byte_perm(look(b, 1), 0, 0x2103) ^ __byte_perm(look(c, 2), 0, 0x1032) ^
+           __byte_perm(look(d, 3), 0, 0x0321) ^ k;
+  };
+  // 14, 9, 13 and 11 together are 1: the sum of a word's bytes is what InvSubBytes gives.
+  const auto byte = [&](std::uint32_t word, unsigned at) {
+    const std::uint32_t halves = look(word, at) ^ look(word, at) >> 16;
+    return (halves ^ halves >> 8) & 0xFF;
+  };
+  const auto last = [&](std::uint32_t a, std::uint32_t b, std::uint32_t c, std::uint32_t d, std::uint32_t k) {
+    return (byte(a, 0) | byte(b, 1) << 8 | byte(c, 2) << 16 | byte(d, 3) << 24) ^ k;
+  };
+  const uint4 first = key(0);
+  uint4 s = make_uint4(block.x ^ first.x, block.y ^ first.y, block.z ^ first.z, block.w ^ first.w);
+  SLUICE_ROLLED
+  for (unsigned round = 1; round < rounds; ++round) {
+    const uint4 k = key(round);
+    s = make_uint4(column(s.x, s.w, s.z, s.y, k.x), column(s.y, s.x, s.w, s.z, k.y), column(s.z, s.y, s.x, s.w, k.z),
+                   column(s.w, s.z, s.y, s.x, k.w));
+  }
+  const uint4 k = key(rounds);
+  return make_uint4(last(s.x, s.w, s.z, s.y, k.x), last(s.y, s.x, s.w, s.z, k.y), last(s.z, s.y, s.x, s.w, k.z),
+                    last(s.w, s.z, s.y, s.x, k.w));
 }
 
 }  // namespace sluice::crypto

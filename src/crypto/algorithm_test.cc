@@ -55,17 +55,24 @@ TEST(Algorithm, AKeySaysHowLongItIs) {
   }
 }
 
+// A device before cores that must have a cipher.
+constexpr Side enciphering = {.name = "enciphering", .priority = 1, .can = [](const Algorithm& algorithm, std::size_t) {
+                                return algorithm.cipher != Cipher::null;
+                              }};
+
 TEST(Side, TheFirstByPriorityThatCanDoesIt) {
   const Side* const both[] = {&cpu_side(), &gpu_side()};
   const Side* const cores[] = {&cpu_side()};
-  const Side* const gpus[] = {&gpu_side()};
+  const Side* const cores_and_other[] = {&cpu_side(), &enciphering};
+  const Side* const other[] = {&enciphering};
   for (const std::size_t length : {16U, 24U, 32U}) {
     EXPECT_EQ(side_for(both, Cipher::aes_ctr, Hash::hmac_sha1, length), &gpu_side());
   }
   EXPECT_EQ(side_for(both, Cipher::aes_gcm, Hash::none, 16), &gpu_side());
   EXPECT_EQ(side_for(cores, Cipher::aes_gcm, Hash::none, 16), &cpu_side());
-  EXPECT_EQ(side_for(both, Cipher::null, Hash::hmac_sha1, 0), &cpu_side());
-  EXPECT_EQ(side_for(gpus, Cipher::null, Hash::hmac_sha1, 0), nullptr);
+  EXPECT_EQ(side_for(both, Cipher::null, Hash::hmac_sha1, 0), &gpu_side());
+  EXPECT_EQ(side_for(cores_and_other, Cipher::null, Hash::hmac_sha1, 0), &cpu_side());
+  EXPECT_EQ(side_for(other, Cipher::null, Hash::hmac_sha1, 0), nullptr);
   EXPECT_EQ(side_for(both, Cipher::none, Hash::none, 16), nullptr);
   EXPECT_EQ(side_for(both, Cipher::aes_gcm, Hash::none, 24), nullptr) << "no such key";
 }
@@ -79,7 +86,7 @@ TEST(Side, AFollowerGetsNoKeyThatItCannotUse) {
   const auto alone = keys->install({Cipher::null, Hash::hmac_sha1, {}, {}, some(20), 12});
   const auto gcm = keys->install({Cipher::aes_gcm, Hash::none, some(16), some(12), {}, 16});
   ASSERT_TRUE(alone && gcm);
-  for (const Side* const side : {&gpu_side(), &cpu_side()}) {
+  for (const Side* const side : {&enciphering, &cpu_side()}) {
     std::vector<KeyRecord> records(2);
     ASSERT_EQ(keys->take_changes(keys->follow(*side), records), 2U);
     for (const KeyRecord& record : records) {
@@ -92,11 +99,11 @@ TEST(Side, AFollowerGetsNoKeyThatItCannotUse) {
 }
 
 TEST(Side, KnownAnswersAreOfWhatItCanDo) {
-  const auto of_gpu = known_answers(&gpu_side()), all = known_answers();
+  const auto of_it = known_answers(&enciphering), all = known_answers();
   EXPECT_EQ(known_answers(&cpu_side()).size(), all.size());
-  EXPECT_LT(of_gpu.size(), all.size());
+  EXPECT_LT(of_it.size(), all.size());
   EXPECT_TRUE(
-      std::ranges::none_of(of_gpu, [](const RegisteredAnswer& one) { return one.algorithm->cipher == Cipher::null; }));
+      std::ranges::none_of(of_it, [](const RegisteredAnswer& one) { return one.algorithm->cipher == Cipher::null; }));
 }
 
 }  // namespace

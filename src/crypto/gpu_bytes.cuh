@@ -13,6 +13,23 @@ __device__ __forceinline__ std::uint32_t row_word(const std::uint32_t* row, int 
   return __funnelshift_r(row[at / 4], row[at / 4 + 1], at % 4 * 8);
 }
 
+// 16 bytes of a row from any byte on, and back again: those around them in their words stay.
+__device__ __forceinline__ uint4 row_block(const std::uint32_t* row, int at) {
+  const std::uint32_t* const w = row + at / 4;
+  const unsigned shift = at % 4 * 8;
+  return make_uint4(__funnelshift_r(w[0], w[1], shift), __funnelshift_r(w[1], w[2], shift),
+                    __funnelshift_r(w[2], w[3], shift), __funnelshift_r(w[3], w[4], shift));
+}
+__device__ __forceinline__ void put_row_block(std::uint32_t* row, int at, uint4 block) {
+  std::uint32_t* const w = row + at / 4;
+  const unsigned shift = at % 4 * 8;
+  w[0] = (w[0] & ~(~0u << shift)) | block.x << shift;
+  w[1] = __funnelshift_l(block.x, block.y, shift);
+  w[2] = __funnelshift_l(block.y, block.z, shift);
+  w[3] = __funnelshift_l(block.z, block.w, shift);
+  w[4] = (w[4] & ~0u << shift) | __funnelshift_l(block.w, 0, shift);
+}
+
 // A message's big-endian word of which `there` bytes are in the row, followed by `tail`'s from its highest on.
 __device__ __forceinline__ std::uint32_t with_tail(std::uint32_t word, int there, std::uint64_t tail) {
   if (there >= 4) return word;

@@ -8,7 +8,8 @@
 
 #include "crypto/algorithm.h"
 #include "crypto/gpu_crypto.h"
-#include "crypto/gpu_jobs.cuh"
+#include "crypto/gpu_kernels.cuh"
+#include "crypto/gpu_launcher.cuh"
 #include "crypto/secret.h"
 #include "device/cuda_check.h"
 #include "device/cuda_event.h"
@@ -22,46 +23,26 @@ namespace {
 using device::FrameRun;
 using device::StagedFrames;
 
-// Warps to a block: four where its shared memory has 109 KB, of which an H200's multiprocessor has capacity for two
-// blocks; two from 71 KB on; one on a GPU with 64 KB.
-constexpr unsigned most_block_warps = 4, most_blocks = 264;
-constexpr unsigned worth_warps = 512;  // below so many groups of 32 packets a warp takes fewer at a time
 constexpr unsigned max_pieces = 64, apply_blocks = 32, apply_warps = 4;
 
-constexpr std::size_t shared_bytes(unsigned block_warps) {
-  return aes_table_bytes + block_warps * sizeof(WarpMemory);
-}
+// What a slot's jobs need of a kernel.
+struct Needs {
+  bool all = false;  // SRTP's does not do it
+  bool inverse = false;
+};
 
-template <bool sums>
-__global__ void __launch_bounds__(32 * most_block_warps, 2) do_jobs(GpuWork work, unsigned per_warp) {
-  SLUICE_DYNAMIC_SHARED(std::uint32_t, aes);
-  auto* const memory = reinterpret_cast<WarpMemory*>(aes + aes_table_bytes / 4) + threadIdx.x / 32;
-  spread_aes_table(aes);
-  __syncthreads();
-  JobWarp<sums> warp(work, aes, *memory);
-  const unsigned block_warps = blockDim.x / 32, stride = gridDim.x * block_warps * per_warp;
-  for (unsigned first = (blockIdx.x * block_warps + threadIdx.x / 32) * per_warp; first < work.count; first += stride)
-    warp.run(first, work.count - first < per_warp ? work.count - first : per_warp);
-  __syncwarp();
-  warp.wipe();
-}
-
-// A warp for each record.
-__global__ void apply_records(Key* keys, const KeyRecord* records, unsigned count) {
-  constexpr unsigned words = sizeof(Key) / 16;
-  static_assert(words <= 32 && offsetof(KeyRecord, slot) == sizeof(Key));
-  const unsigned lane = threadIdx.x % 32, warps = gridDim.x * (blockDim.x / 32);
-  for (unsigned i = (blockIdx.x * blockDim.x + threadIdx.x) / 32; i < count; i += warps) {
-    const auto* const from = reinterpret_cast<const uint4*>(records + i);
-    if (lane < words) reinterpret_cast<uint4*>(keys + records[i].slot)[lane] = __ldcs(from + lane);
-  }
+Needs needs_of(const Key& key) {
+  const bool is_media =
+      (key.cipher == Cipher::none || key.cipher == Cipher::aes_ctr || key.cipher == Cipher::aes_gcm) &&
+      (key.hash == Hash::none || key.hash == Hash::hmac_sha1) && key.tag_length <= 4 * ForMedia::tag_words;
+  return {.all = !is_media, .inverse = key.cipher == Cipher::aes_cbc && key.opens != 0};
 }
 
 // What one stream has of its own: memory for its batch's packets, and what follows a piece's way up, so that the next
 // one goes up meanwhile.
 struct Staging {
   device::GpuStream* stream = nullptr;
-  device::DeviceMemory memory;
+  device::DeviceMemory memory, orders;
   device::Stream down;
   device::Event is_up, is_down;
   bool has_keys = true;  // its next launch need not wait for the last change
@@ -82,7 +63,8 @@ class CudaCrypto final : public GpuCrypto {
         options_(options),
         pitch_(device::staging_pitch(options.max_packet_bytes)),
         most_records_(std::max<std::size_t>(options.max_sync_bytes / sizeof(KeyRecord), 1)),
-        tag_length_(keys.capacity()) {}
+        tag_length_(keys.capacity()),
+        needs_(keys.capacity()) {}
 
   ~CudaCrypto() override {
     if (keys_ && !gpu_.lost()) {
@@ -101,7 +83,7 @@ class CudaCrypto final : public GpuCrypto {
     SLUICE_CUDA_TRY(cudaMemset(keys->as<void>(), 0, key_bytes()));
     SLUICE_CUDA_TRY(cudaDeviceSynchronize());
     keys_ = std::move(*keys);
-    if (auto ok = choose_block(); !ok) return ok;
+    if (auto ok = launcher_.create(gpu_.info().index, options_.max_packets); !ok) return ok;
     for (Records& records : records_) {
       auto memory = gpu_.allocate_host(most_records_ * sizeof(KeyRecord));
       if (!memory) return tl::unexpected(memory.error());
@@ -126,8 +108,12 @@ class CudaCrypto final : public GpuCrypto {
     Records& records = records_[next_];
     if (records.used != 0 || up_to_date()) return {};
     records.used = table_.take_changes(follower_, {records.record, most_records_});
-    for (const KeyRecord& record : std::span(records.record, records.used))
+    for (const KeyRecord& record : std::span(records.record, records.used)) {
       tag_length_[record.slot] = record.key.tag_length;
+      const Needs now = needs_of(record.key), before = std::exchange(needs_[record.slot], now);
+      slots_for_all_ += unsigned{now.all} - unsigned{before.all};
+      slots_for_inverse_ += unsigned{now.inverse} - unsigned{before.inverse};
+    }
     // Changes follow one another, whatever streams they are given to: the records of one slot must.
     if (auto ok = records_[1 - next_].read.before(stream); !ok) return ok;
     const auto blocks =
@@ -163,24 +149,16 @@ class CudaCrypto final : public GpuCrypto {
     return {};
   }
 
-  std::size_t device_bytes() const override { return key_bytes() + staging_.size() * staging_bytes(); }
+  std::size_t device_bytes() const override {
+    return key_bytes() + staging_.size() * (staging_bytes() + order_bytes());
+  }
 
  private:
   std::size_t staging_bytes() const { return std::size_t{options_.together} * options_.max_packets * pitch_; }
+  std::size_t order_places() const { return std::size_t{options_.max_packets} + device::WarpSchedule::warp; }
+  std::size_t order_bytes() const { return options_.together * order_places() * sizeof(std::uint16_t); }
   Key* keys() const { return keys_.as<Key>(); }
   std::size_t key_bytes() const { return std::size_t{table_.capacity()} * sizeof(Key); }
-
-  Expected<void> choose_block() {
-    int capacity = 0;
-    SLUICE_CUDA_TRY(cudaDeviceGetAttribute(&capacity, cudaDevAttrMaxSharedMemoryPerBlockOptin, gpu_.info().index));
-    block_warps_ = most_block_warps;
-    while (block_warps_ > 1 && shared_bytes(block_warps_) > static_cast<std::size_t>(capacity)) block_warps_ /= 2;
-    for (const auto kernel : {do_jobs<false>, do_jobs<true>}) {
-      SLUICE_CUDA_TRY(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                           static_cast<int>(shared_bytes(block_warps_))));
-    }
-    return {};
-  }
 
   Expected<void> make_staging() {
     for (unsigned s = 0; s < gpu_.stream_count(); ++s) {
@@ -189,6 +167,9 @@ class CudaCrypto final : public GpuCrypto {
       auto memory = gpu_.allocate_device(staging_bytes());
       if (!memory) return tl::unexpected(memory.error());
       staging->memory = std::move(*memory);
+      auto orders = gpu_.allocate_device(order_bytes());
+      if (!orders) return tl::unexpected(orders.error());
+      staging->orders = std::move(*orders);
       if (auto ok = staging->down.create(); !ok) return ok;
       for (device::Event* event : {&staging->is_up, &staging->is_down}) {
         if (auto ok = event->create(); !ok) return ok;
@@ -197,6 +178,7 @@ class CudaCrypto final : public GpuCrypto {
     }
     frame_.resize(options_.max_packets);
     length_.resize(options_.max_packets);
+    runs_.reserve(std::size_t{options_.together} * most_staged_runs);
     return {};
   }
 
@@ -243,11 +225,14 @@ class CudaCrypto final : public GpuCrypto {
   // Batches of one call, of which the first packet of each has a row of its own in the staging memory.
   Expected<void> enqueue(std::span<const GpuBatch> batches, Staging& staging) {
     parts_.clear();
+    runs_.clear();
     std::uint32_t row = 0;
+    auto* orders = staging.orders.as<std::uint16_t>();
     for (const GpuBatch& batch : batches) {
       if (auto ok = measure(batch); !ok) return ok;
-      add_parts(batch, row);
+      add_parts(batch, row, orders);
       row += batch.count;
+      orders += order_places();
     }
     const auto main = static_cast<cudaStream_t>(staging.stream->raw());
     const std::span<const Part> parts(parts_);
@@ -258,7 +243,7 @@ class CudaCrypto final : public GpuCrypto {
       const std::size_t count = joined(parts.subspan(first));
       const auto copied = parts.subspan(first, count);
       auto ok = is_copied(copied.front()) ? enqueue_copy(copied, staging, main, down)
-                                          : launch(copied.front().batch, {}, scratch(staging, copied.front()), main);
+                                          : launch(copied.front(), {}, staging, main);
       if (!ok) return ok;
       first += count;
     }
@@ -266,33 +251,50 @@ class CudaCrypto final : public GpuCrypto {
     return is_done(staging, main, down);
   }
 
-  // Packets of a batch that travel in one copy, or, `run.count` 0, are read and written where they are.
+  // Packets of a batch that travel in one copy, or, `run.count` 0, are read and written where they are; or all of a
+  // batch with an order, whose later runs travel in copies of their own.
   struct Part {
     GpuBatch batch;
-    FrameRun run;  // `first`: its row in the staging memory
+    FrameRun run;                         // `first`: its row in the staging memory
+    std::uint16_t* order = nullptr;       // where one is made
+    std::span<const FrameRun> more = {};  // in runs_
   };
 
   std::byte* scratch(const Staging& staging, const Part& part) const {
     return staging.memory.as<std::byte>() + std::size_t{part.run.first} * pitch_;
   }
 
-  void add_parts(const GpuBatch& batch, std::uint32_t row) {
+  void add_parts(const GpuBatch& batch, std::uint32_t row, std::uint16_t* order) {
     if (batch.count == 0) return;
+    // What is done in an order is all there before it begins, so there is nothing to gain by pieces.
+    const bool ordered = !batch.order.empty() || batch.makes_order;
+    const unsigned most = ordered ? most_staged_runs : max_pieces;
+    const std::uint64_t piece_bytes = ordered ? ~std::uint64_t{0} : options_.piece_bytes;
     std::array<FrameRun, max_pieces> pieces;
     unsigned count = 0;
     if (options_.path != GpuPath::direct) {
-      count = has_runs(batch) ? batch.runs->split(pieces.data(), max_pieces, options_.piece_bytes)
-                              : device::find_runs(frame_.data(), length_.data(), batch.count, pieces.data(), max_pieces,
-                                                  options_.piece_bytes);
+      count = has_runs(batch)
+                  ? batch.runs->split(pieces.data(), most, piece_bytes)
+                  : device::find_runs(frame_.data(), length_.data(), batch.count, pieces.data(), most, piece_bytes);
       if (options_.path == GpuPath::automatic && !device::worth_copying(pieces.data(), count, bytes_)) count = 0;
     }
+    for (FrameRun& piece : std::span(pieces).first(count)) piece.first += row;
     if (count == 0)
-      parts_.push_back({batch, {.address = 0, .first = row, .count = 0, .stride = 0, .width = 0, .descending = false}});
+      parts_.push_back(
+          {batch, {.address = 0, .first = row, .count = 0, .stride = 0, .width = 0, .descending = false}, order});
+    if (ordered && count != 0) {
+      const std::size_t before = runs_.size();
+      runs_.insert(runs_.end(), pieces.begin() + 1, pieces.begin() + count);
+      parts_.push_back({batch, pieces[0], order, std::span(runs_).subspan(before)});
+      return;
+    }
     for (const FrameRun& piece : std::span(pieces).first(count)) {
-      parts_.push_back({{batch.jobs + piece.first, batch.verdicts + piece.first, piece.count,
-                         batch.sums == nullptr ? nullptr : batch.sums + piece.first},
-                        piece});
-      parts_.back().run.first += row;
+      GpuBatch part = batch;
+      part.jobs += piece.first - row;
+      part.verdicts += piece.first - row;
+      part.count = piece.count;
+      if (part.sums != nullptr) part.sums += piece.first - row;
+      parts_.push_back({part, piece});
     }
   }
 
@@ -301,7 +303,8 @@ class CudaCrypto final : public GpuCrypto {
     if (parts.empty()) return 0;
     FrameRun all = parts.front().run;
     std::size_t count = 1;
-    while (count < parts.size() && all.row_bytes() + parts[count].run.row_bytes() <= options_.piece_bytes &&
+    while (count < parts.size() && parts[count - 1].more.empty() && parts[count].more.empty() &&
+           all.row_bytes() + parts[count].run.row_bytes() <= options_.piece_bytes &&
            device::join_runs(all, parts[count].run)) {
       ++count;
     }
@@ -311,18 +314,23 @@ class CudaCrypto final : public GpuCrypto {
   Expected<void> enqueue_copy(std::span<const Part> parts, Staging& staging, cudaStream_t main, cudaStream_t down) {
     FrameRun all = parts.front().run;
     for (const Part& part : parts.subspan(1)) device::join_runs(all, part.run);
+    const std::span<const FrameRun> more = parts.front().more;
     auto* const memory = staging.memory.as<std::byte>();
-    if (auto ok = device::copy_up(all, memory, pitch_, main); !ok) return ok;
+    auto ok = device::copy_up(all, memory, pitch_, main);
+    for (const FrameRun& run : more) ok = ok ? device::copy_up(run, memory, pitch_, main) : ok;
+    if (!ok) return ok;
     if (down != main) {
-      if (auto ok = staging.is_up.record(*staging.stream); !ok) return ok;
-      if (auto ok = staging.is_up.before(down); !ok) return ok;
+      if (ok = staging.is_up.record(*staging.stream); !ok) return ok;
+      if (ok = staging.is_up.before(down); !ok) return ok;
     }
     StagedFrames staged = device::staged_frames(all, memory, pitch_);
     for (const Part& part : parts) {
-      if (auto ok = launch(part.batch, staged, nullptr, down); !ok) return ok;
+      if (ok = launch(part, staged, staging, down); !ok) return ok;
       staged.address += static_cast<std::uint64_t>(staged.step * static_cast<std::int64_t>(part.batch.count));
     }
-    return device::copy_down(all, memory, pitch_, down);
+    ok = device::copy_down(all, memory, pitch_, down);
+    for (const FrameRun& run : more) ok = ok ? device::copy_down(run, memory, pitch_, down) : ok;
+    return ok;
   }
 
   static Expected<void> is_done(Staging& staging, cudaStream_t main, cudaStream_t down) {
@@ -330,31 +338,57 @@ class CudaCrypto final : public GpuCrypto {
     return staging.is_down.before(main);
   }
 
-  Expected<void> launch(const GpuBatch& batch, const StagedFrames& staged, std::byte* scratch, cudaStream_t stream) {
-    const GpuWork work{batch.jobs,  batch.verdicts, batch.sums, keys(), table_.capacity(),
-                       batch.count, staged,         scratch,    pitch_, options_.own_buffers};
-    const unsigned per_warp = device::frames_per_warp(batch.count, worth_warps);
-    const unsigned per_block = per_warp * block_warps_;
-    const unsigned blocks = std::min(most_blocks, (batch.count + per_block - 1) / per_block);
-    SLUICE_CUDA_TRY(device::launch(batch.sums == nullptr ? do_jobs<false> : do_jobs<true>, blocks, 32 * block_warps_,
-                                   shared_bytes(block_warps_), stream, work, per_warp));
-    return {};
+  Expected<void> launch(const Part& part, const StagedFrames& staged, Staging& staging, cudaStream_t stream) {
+    const GpuBatch& batch = part.batch;
+    GpuWork work{.jobs = batch.jobs,
+                 .verdicts = batch.verdicts,
+                 .sums = batch.sums,
+                 .keys = keys(),
+                 .slots = table_.capacity(),
+                 .count = batch.count,
+                 .staged = staged,
+                 .scratch = scratch(staging, part),
+                 .pitch = pitch_,
+                 .whole_units = options_.own_buffers,
+                 .has_inverse = batch.opens && slots_for_inverse_ != 0,
+                 .order = nullptr,
+                 .times = nullptr,
+                 .more_runs = 0,
+                 .more_run = {}};
+    if (!batch.order.empty()) {
+      work.order = batch.order.data();
+      work.count = static_cast<std::uint32_t>(batch.order.size());
+      work.times = batch.times;
+    } else if (batch.makes_order) {
+      if (auto ok = launcher_.make_order(work, part.order, stream); !ok) return ok;
+    } else if (slots_for_all_ == 0) {
+      return launcher_.launch_media(work, stream);
+    }
+    for (const FrameRun& run : part.more)
+      work.more_run[work.more_runs++] = {run.first - part.run.first,
+                                         device::staged_frames(run, staging.memory.as<std::byte>(), pitch_)};
+    return launcher_.launch_all(work, stream);
   }
 
   device::Gpu& gpu_;
   KeyTable& table_;
   const GpuCryptoOptions options_;
   const std::size_t pitch_, most_records_;
-  unsigned follower_ = 0, block_warps_ = 1;
+  unsigned follower_ = 0;
+  JobLauncher launcher_;
+
   device::DeviceMemory keys_;
   std::array<Records, 2> records_;
   std::size_t next_ = 0, last_ = 0;
   std::vector<std::unique_ptr<Staging>> staging_;  // by stream
   std::vector<std::uint8_t> tag_length_;           // by slot: a line of the table for each packet would cost more
-  std::vector<std::uint64_t> frame_;               // of the batch that is measured
+  std::vector<Needs> needs_;                       // by slot
+  unsigned slots_for_all_ = 0, slots_for_inverse_ = 0;
+  std::vector<std::uint64_t> frame_;  // of the batch that is measured
   std::vector<std::uint16_t> length_;
   std::uint64_t bytes_ = 0;
-  std::vector<Part> parts_;  // of what is enqueued
+  std::vector<Part> parts_;     // of what is enqueued
+  std::vector<FrameRun> runs_;  // capacity for all that together can have
 };
 
 }  // namespace

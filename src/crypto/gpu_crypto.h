@@ -1,5 +1,13 @@
-// Does jobs on a GPU: the same bytes, tags and verdicts as Cpu, for batches of both directions, all ciphers, any keys
-// and lengths mixed. A copy of the KeyTable lies in device memory and follows it slot by slot.
+// Does jobs on a GPU: the same bytes, tags and verdicts as Cpu, for batches of both directions, all that gpu_side() can
+// do, any keys and lengths mixed. A copy of the KeyTable lies in device memory and follows it slot by slot.
+//
+// A warp does 32 jobs at a time, side by side: those of one algorithm and length fastest, others one algorithm after
+// the other, all as long as the longest. An order (device/warp_schedule.h) says which jobs go together; without one
+// they are taken as they come. Of a batch with an order, all packets are brought up before the first is begun: there
+// are no pieces.
+//
+// AES-CBC seals a packet's blocks one after the other, so a batch takes as long as its longest packet, however few
+// packets there are. All else is parallel within a packet but for the HMAC.
 //
 // Ways of a packet, as settled for each batch (GpuPath):
 //   copy    up and down by the copy engine, as 2-D copies of runs of packets (device/frame_copy.h), a kernel in device
@@ -28,6 +36,9 @@
 // shared memory at the end of each block, and records on their way before their memory is used again. Table lookups of
 // AES have no bank conflicts and so take the same time whatever the key; GHASH has none; tags are compared whole.
 //
+// Two kernels: one for SRTP's algorithms alone, and one for all, which takes more registers and shared memory. The
+// first does a batch while the table has no other keys; in an order the second does.
+//
 // Cost: run() one launch for each piece, and two copies on the way `copy`: about 2 us of CPU time each, and, unless the
 // batch comes with its runs, what reading the jobs costs. sync() a load when nothing has changed; else 512 B for each
 // changed slot, in one launch. Device memory: 448 B for each slot, and for each stream max_packets times the longest
@@ -37,7 +48,8 @@
 // is eight instructions of a lane for 16 bytes, masks at a packet's ends, and 4 B more of each that come down.
 //
 // Sources: FIPS-197, by the T-table of the AES proposal (5.2.1; one of 1 KB, a copy in each bank of shared memory);
-// FIPS 180-4; SP 800-38D, carry-less products by integer ones with holes, as in BearSSL's ghash_ctmul.
+// FIPS 180-4; SP 800-38A, C; RFC 3602, 3686, 4106, 4868; SP 800-38D, carry-less products by integer ones with holes, as
+// in BearSSL's ghash_ctmul.
 #pragma once
 
 #include <cstddef>
@@ -70,7 +82,7 @@ struct GpuCryptoOptions {
 };
 
 // In pinned memory, which the GPU reads and writes until the batch is done: `jobs`, `verdicts` and, where any job asks
-// for them, `sums`, of `count`, and the packets of the jobs.
+// for them, `sums`, of `count`; the packets of the jobs; `order` and `times`.
 struct GpuBatch {
   const Job* jobs = nullptr;
   Verdict* verdicts = nullptr;
@@ -79,6 +91,15 @@ struct GpuBatch {
   // Of the packets, each from `data` to the end of its tag or a little further, where whoever made the jobs has noted
   // it. Else, and where it is not complete, run() reads all jobs: some 25 ns for each that another core has written.
   const device::RunList* runs = nullptr;
+  // Places, of which each warp takes 32, hold the jobs' indices, each once; device::no_item where a warp has fewer.
+  // Empty: jobs as they come.
+  std::span<const std::uint16_t> order = {};
+  bool makes_order = false;  // and there is none: the GPU makes one first, by what a job is and how long
+  // Of an order, for each 32 places, clocks that the warp took, what it waited for included: to learn from
+  // (device/warp_times.h). Null: nobody asks.
+  std::uint32_t* times = nullptr;
+  bool opens = true;  // false: no job opens; spares a launch the table by which CBC is deciphered. A job of CBC that
+                      // opens nevertheless is tag_mismatch
 };
 
 class GpuCrypto {

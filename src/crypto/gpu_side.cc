@@ -5,8 +5,8 @@ namespace sluice::crypto {
 
 const Side& gpu_side() {
   static constexpr Side side = {
-      .name = "CUDA", .priority = 1, .can = [](const Algorithm& algorithm, std::size_t key_length) {
-        return (algorithm.cipher == Cipher::aes_ctr || algorithm.cipher == Cipher::aes_gcm) && key_length != 0;
+      .name = "CUDA", .priority = 1, .can = [](const Algorithm& algorithm, std::size_t) {
+        return algorithm.cipher != Cipher::none && algorithm.cipher != Cipher::chacha20_poly1305_esp;
       }};
   return side;
 }
