@@ -48,7 +48,8 @@ class FakeDatabase : public Database {
                                       Protocol protocol, std::uint32_t reqid, std::uint32_t least,
                                       std::uint32_t most) override {
     const std::lock_guard lock(mutex_);
-    for (std::uint64_t spi = least; spi <= most; ++spi) {
+    // Each is another, so that an old one is seen.
+    for (std::uint64_t spi = std::uint64_t{least} + reserved_++; spi <= most; ++spi) {
       const SaId id{destination, static_cast<std::uint32_t>(spi), protocol};
       if (sas_.contains(id)) continue;
       SaStatus larval;
@@ -164,6 +165,7 @@ class FakeDatabase : public Database {
   std::map<SaId, SaStatus> sas_;
   std::map<std::pair<Direction, Selector>, Policy> policies_;
   Events* events_ = nullptr;
+  std::uint32_t reserved_ = 0;
 };
 
 }  // namespace sluice::ipsec::xfrm
