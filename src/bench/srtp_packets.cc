@@ -16,10 +16,10 @@ namespace {
 constexpr std::uint32_t rtp_bytes = 12;
 
 constexpr std::array suites = {
-    SrtpSuite{"AES_CM_128_HMAC_SHA1_80", crypto::Cipher::aes_ctr_hmac_sha1, 16, 10},
-    SrtpSuite{"AES_CM_128_HMAC_SHA1_32", crypto::Cipher::aes_ctr_hmac_sha1, 16, 4},
-    SrtpSuite{"AES_256_CM_HMAC_SHA1_80", crypto::Cipher::aes_ctr_hmac_sha1, 32, 10},
-    SrtpSuite{"AES_256_CM_HMAC_SHA1_32", crypto::Cipher::aes_ctr_hmac_sha1, 32, 4},
+    SrtpSuite{"AES_CM_128_HMAC_SHA1_80", crypto::Cipher::aes_ctr, 16, 10},
+    SrtpSuite{"AES_CM_128_HMAC_SHA1_32", crypto::Cipher::aes_ctr, 16, 4},
+    SrtpSuite{"AES_256_CM_HMAC_SHA1_80", crypto::Cipher::aes_ctr, 32, 10},
+    SrtpSuite{"AES_256_CM_HMAC_SHA1_32", crypto::Cipher::aes_ctr, 32, 4},
     SrtpSuite{"AEAD_AES_128_GCM", crypto::Cipher::aes_gcm, 16, 16},
     SrtpSuite{"AEAD_AES_256_GCM", crypto::Cipher::aes_gcm, 32, 16},
 };
@@ -43,9 +43,9 @@ Expected<void> install(crypto::KeyTable& keys, const SrtpSuite& suite, std::uint
         byte = static_cast<std::uint8_t>(random());
       }
     }
-    const auto slot =
-        keys.install({suite.cipher, std::span(key).first(suite.key_bytes), std::span(salt).first(gcm ? 12 : 14),
-                      std::span(auth).first(gcm ? 0 : 20), static_cast<std::uint8_t>(suite.tag_bytes)});
+    const auto slot = keys.install({suite.cipher, gcm ? crypto::Hash::none : crypto::Hash::hmac_sha1,
+                                    std::span(key).first(suite.key_bytes), std::span(salt).first(gcm ? 12 : 14),
+                                    std::span(auth).first(gcm ? 0 : 20), static_cast<std::uint8_t>(suite.tag_bytes)});
     if (!slot) {
       return tl::unexpected(slot.error());
     }

@@ -1,6 +1,7 @@
 #include "crypto/algorithm.h"
 
 #include <algorithm>
+#include <vector>
 
 #include "crypto/key_table.h"
 
@@ -27,6 +28,11 @@ std::string one_of(std::span<const std::size_t> lengths) {
 
 std::string between(Lengths lengths) {
   const std::string least = std::to_string(lengths.least);
+  if (lengths.step != 1) {
+    std::vector<std::size_t> all;
+    for (std::size_t length = lengths.least; length <= lengths.most; length += lengths.step) all.push_back(length);
+    return one_of(all);
+  }
   return lengths.least == lengths.most ? least : least + " to " + std::to_string(lengths.most);
 }
 
@@ -36,20 +42,21 @@ std::span<const Algorithm* const> algorithms() {
   return registered;
 }
 
-const Algorithm* algorithm(Cipher cipher) {
-  const auto* const found =
-      std::ranges::find_if(registered, [&](const Algorithm* one) { return one->cipher == cipher; });
+const Algorithm* algorithm(Cipher cipher, Hash hash) {
+  const auto* const found = std::ranges::find_if(
+      registered, [&](const Algorithm* one) { return one->cipher == cipher && one->hash == hash; });
   return found == std::end(registered) ? nullptr : *found;
 }
 
-std::string why_no_key(const KeyMaterial& material, bool powers) {
-  const Algorithm* const one = algorithm(material.cipher);
-  if (one == nullptr) return "a key without a cipher";
+std::string why_no_key(const KeyMaterial& material, bool gcm) {
+  const Algorithm* const one = algorithm(material.cipher, material.hash);
+  if (material.cipher == Cipher::none) return "a key without a cipher";
+  if (one == nullptr) return "a key of a cipher and a hash that do not go together";
   const auto wrong = [&](std::string_view what, std::size_t is, const std::string& allowed) {
     return std::string(one->name) + ": " + std::string(what) + " of " + std::to_string(is) + " bytes: must be " +
            allowed;
   };
-  if (one->needs_powers && !powers) {
+  if (one->needs_gcm_key && !gcm) {
     return std::string(one->name) + ": the table of keys has been made without GCM";
   }
   if (std::ranges::find(one->key_lengths, material.cipher_key.size()) == one->key_lengths.end()) {
@@ -67,8 +74,8 @@ std::string why_no_key(const KeyMaterial& material, bool powers) {
   return {};
 }
 
-const Side* side_for(std::span<const Side* const> sides, Cipher cipher, std::size_t key_length) {
-  const Algorithm* const one = algorithm(cipher);
+const Side* side_for(std::span<const Side* const> sides, Cipher cipher, Hash hash, std::size_t key_length) {
+  const Algorithm* const one = algorithm(cipher, hash);
   if (one == nullptr || std::ranges::find(one->key_lengths, key_length) == one->key_lengths.end()) return nullptr;
   const Side* best = nullptr;
   for (const Side* const side : sides) {

@@ -125,8 +125,8 @@ void Cpu::State::add(Group& group, const Key& key, const Job& job, Verdict& verd
   mb.msg_len_to_cipher_in_bytes = job.cipher_length;
   mb.msg_len_to_hash_in_bytes =
       std::uint64_t{job.cipher_offset} + job.cipher_length + (extra.has_suffix ? suffix_length : 0);
-  mb.u.HMAC._hashed_auth_key_xor_ipad = reinterpret_cast<const std::uint8_t*>(key.hmac_inner);
-  mb.u.HMAC._hashed_auth_key_xor_opad = reinterpret_cast<const std::uint8_t*>(key.hmac_outer);
+  mb.u.HMAC._hashed_auth_key_xor_ipad = reinterpret_cast<const std::uint8_t*>(&key.hmac.inner);
+  mb.u.HMAC._hashed_auth_key_xor_opad = reinterpret_cast<const std::uint8_t*>(&key.hmac.outer);
 }
 
 void Cpu::State::encipher(Group& group, Width width) {

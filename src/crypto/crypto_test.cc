@@ -57,16 +57,18 @@ TEST(Crypto, AKnownAnswerThatDoesNotComeOutIsSeen) {
 
 struct Material {
   Cipher cipher;
+  Hash hash;
   Bytes cipher_key, salt, auth_key;
   std::uint8_t tag_length;
 
-  KeyMaterial view() const { return {cipher, cipher_key, salt, auth_key, tag_length}; }
+  KeyMaterial view() const { return {cipher, hash, cipher_key, salt, auth_key, tag_length}; }
 };
 
 Material random_material(std::mt19937& random) {
   Material material;
   const Algorithm& algorithm = *algorithms()[random() % algorithms().size()];
   material.cipher = algorithm.cipher;
+  material.hash = algorithm.hash;
   const bool gcm = material.cipher == Cipher::aes_gcm;
   material.cipher_key = random_bytes(random, algorithm.key_lengths[random() % algorithm.key_lengths.size()]);
   material.salt = random_bytes(random, algorithm.salt_length);
@@ -82,12 +84,12 @@ struct Sealed {
 
 Bytes iv_of(const Material& material, const Job& job) {
   Bytes iv = material.salt;
-  if (material.cipher == Cipher::null_hmac_sha1) return iv;
+  if (material.cipher == Cipher::null) return iv;
   const std::size_t at = material.cipher == Cipher::aes_gcm ? 2 : 4;
   for (std::size_t i = 0; i < sizeof job.nonce; ++i) {
     iv[at + i] ^= job.nonce[i];
   }
-  if (material.cipher == Cipher::aes_ctr_hmac_sha1) {
+  if (material.cipher == Cipher::aes_ctr) {
     iv.resize(16, 0);
   }
   return iv;
@@ -113,7 +115,7 @@ Sealed seal_by_openssl(const Material& material, const Job& job, const Bytes& pa
     EVP_EncryptFinal_ex(context, none, &written);
     EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_GCM_GET_TAG, 16, sealed.tag.data());
   } else {
-    if (material.cipher == Cipher::null_hmac_sha1) {
+    if (material.cipher == Cipher::null) {
       std::copy_n(packet.data() + job.cipher_offset, job.cipher_length, sealed.text.data());
     } else {
       const EVP_CIPHER* const aes = wide                               ? EVP_aes_256_ctr()
@@ -206,10 +208,11 @@ TEST(KeyTable, PowersAreThoseOfH) {
   auto keys = KeyTable::make(2, true);
   ASSERT_TRUE(keys);
   const Bytes key = from_hex("feffe9928665731c6d6a8f9467308308");
-  const auto slot = keys->install({Cipher::aes_gcm, key, Bytes(12), {}, 16});
+  const auto slot = keys->install({Cipher::aes_gcm, Hash::none, key, Bytes(12), {}, 16});
   ASSERT_TRUE(slot);
   // H as in the GCM specification, test case 4.
-  EXPECT_EQ(Bytes(keys->key(*slot).h, keys->key(*slot).h + 16), from_hex("b83b533708bf535d0aa6e52980d53b78"));
+  EXPECT_EQ(Bytes(keys->key(*slot).power[0], keys->key(*slot).power[0] + 16),
+            from_hex("b83b533708bf535d0aa6e52980d53b78"));
   // SP 800-38D 6.3, algorithm 1, bit by bit.
   const auto multiply = [](const std::uint8_t* x, const std::uint8_t* y, std::uint8_t* product) {
     std::uint8_t v[16];
@@ -231,10 +234,10 @@ TEST(KeyTable, PowersAreThoseOfH) {
     std::memcpy(product, z, 16);
   };
   std::uint8_t power[16];
-  std::memcpy(power, keys->key(*slot).h, 16);
+  std::memcpy(power, keys->key(*slot).power[0], 16);
   for (std::size_t i = 0; i < hash_powers; ++i) {
-    EXPECT_EQ(std::memcmp(keys->powers()[*slot].power[i], power, 16), 0) << i;
-    multiply(power, keys->key(*slot).h, power);
+    EXPECT_EQ(std::memcmp(keys->key(*slot).power[i], power, 16), 0) << i;
+    multiply(power, keys->key(*slot).power[0], power);
   }
 }
 
@@ -248,28 +251,33 @@ TEST(KeyTable, RefusesWhatTheCipherHasNot) {
     KeyMaterial material;
     std::string_view error;
   };
-  constexpr auto ctr = Cipher::aes_ctr_hmac_sha1;
+  constexpr auto ctr = Cipher::aes_ctr;
   for (const Case& c :
-       {Case{{Cipher::none, some(16), some(14), some(20), 10}, "a key without a cipher"},
-        Case{{ctr, some(20), some(14), some(20), 10}, "aes_ctr_hmac_sha1: a key of 20 bytes: must be 16, 24 or 32"},
-        Case{{ctr, some(16), some(12), some(20), 10}, "aes_ctr_hmac_sha1: a salt of 12 bytes: must be 14"},
-        Case{{ctr, some(16), some(14), some(0), 10},
+       {Case{{Cipher::none, Hash::none, some(16), some(14), some(20), 10}, "a key without a cipher"},
+        Case{{Cipher::aes_gcm, Hash::hmac_sha1, some(16), some(12), some(20), 16},
+             "a key of a cipher and a hash that do not go together"},
+        Case{{ctr, Hash::hmac_sha1, some(20), some(14), some(20), 10},
+             "aes_ctr_hmac_sha1: a key of 20 bytes: must be 16, 24 or 32"},
+        Case{{ctr, Hash::hmac_sha1, some(16), some(12), some(20), 10},
+             "aes_ctr_hmac_sha1: a salt of 12 bytes: must be 14"},
+        Case{{ctr, Hash::hmac_sha1, some(16), some(14), some(0), 10},
              "aes_ctr_hmac_sha1: an authentication key of 0 bytes: must be 1 to 64"},
-        Case{{ctr, some(16), some(14), some(65), 10},
+        Case{{ctr, Hash::hmac_sha1, some(16), some(14), some(65), 10},
              "aes_ctr_hmac_sha1: an authentication key of 65 bytes: must be 1 to 64"},
-        Case{{ctr, some(16), some(14), some(20), 21}, "aes_ctr_hmac_sha1: a tag of 21 bytes: must be 1 to 20"},
-        Case{{Cipher::aes_gcm, some(16), some(14), some(0), 16}, "aes_gcm: a salt of 14 bytes: must be 12"},
-        Case{{Cipher::aes_gcm, some(16), some(12), some(20), 16},
+        Case{{ctr, Hash::hmac_sha1, some(16), some(14), some(20), 21},
+             "aes_ctr_hmac_sha1: a tag of 21 bytes: must be 1 to 20"},
+        Case{{Cipher::aes_gcm, Hash::none, some(16), some(14), some(0), 16}, "aes_gcm: a salt of 14 bytes: must be 12"},
+        Case{{Cipher::aes_gcm, Hash::none, some(16), some(12), some(20), 16},
              "aes_gcm: an authentication key of 20 bytes: must be 0"},
-        Case{{Cipher::aes_gcm, some(16), some(12), some(0), 8}, "aes_gcm: a tag of 8 bytes: must be 16"}}) {
+        Case{{Cipher::aes_gcm, Hash::none, some(16), some(12), some(0), 8}, "aes_gcm: a tag of 8 bytes: must be 16"}}) {
     const auto slot = with_gcm->install(c.material);
     ASSERT_FALSE(slot) << c.error;
     EXPECT_EQ(slot.error().message, c.error);
   }
-  EXPECT_EQ(keys->install({Cipher::aes_gcm, some(16), some(12), some(0), 16}).error().message,
+  EXPECT_EQ(keys->install({Cipher::aes_gcm, Hash::none, some(16), some(12), some(0), 16}).error().message,
             "aes_gcm: the table of keys has been made without GCM");
-  ASSERT_TRUE(keys->install({ctr, some(16), some(14), some(20), 10}));
-  EXPECT_EQ(keys->install({ctr, some(16), some(14), some(20), 10}).error().message,
+  ASSERT_TRUE(keys->install({ctr, Hash::hmac_sha1, some(16), some(14), some(20), 10}));
+  EXPECT_EQ(keys->install({ctr, Hash::hmac_sha1, some(16), some(14), some(20), 10}).error().message,
             "the table of keys is full: it has capacity for 1");
 }
 
@@ -281,8 +289,8 @@ TEST(KeyTable, AReleasedSlotIsWipedAndUsedAgain) {
     const auto* const bytes = reinterpret_cast<const std::uint8_t*>(&object);
     return std::all_of(bytes, bytes + sizeof object, [](std::uint8_t byte) { return byte == 0; });
   };
-  const auto gcm = keys->install({Cipher::aes_gcm, key, std::span(key).first(12), {}, 16});
-  const auto ctr = keys->install({Cipher::aes_ctr_hmac_sha1, key, std::span(key).first(14), key, 10});
+  const auto gcm = keys->install({Cipher::aes_gcm, Hash::none, key, std::span(key).first(12), {}, 16});
+  const auto ctr = keys->install({Cipher::aes_ctr, Hash::hmac_sha1, key, std::span(key).first(14), key, 10});
   ASSERT_TRUE(gcm && ctr);
   EXPECT_EQ(keys->used(), 2U);
   EXPECT_EQ(keys->key(*gcm).rounds, 14);
@@ -291,9 +299,8 @@ TEST(KeyTable, AReleasedSlotIsWipedAndUsedAgain) {
   EXPECT_EQ(keys->used(), 0U);
   for (const std::uint32_t slot : {*gcm, *ctr}) {
     EXPECT_TRUE(all_zero(keys->keys()[slot]));
-    EXPECT_TRUE(all_zero(keys->powers()[slot]));
   }
-  EXPECT_TRUE(keys->install({Cipher::aes_gcm, key, std::span(key).first(12), {}, 16}));
+  EXPECT_TRUE(keys->install({Cipher::aes_gcm, Hash::none, key, std::span(key).first(12), {}, 16}));
 }
 
 // What a reload that is refused gives back, beside what others take: each slot is one key's at a time.
@@ -303,8 +310,8 @@ TEST(KeyTable, SlotsComeAndGoOnSeveralThreads) {
   auto keys = KeyTable::make(capacity, false);
   ASSERT_TRUE(keys);
   const Bytes key(30, 7);
-  const KeyMaterial material{Cipher::aes_ctr_hmac_sha1, std::span(key).first(16), std::span(key).first(14),
-                             std::span(key).first(20), 10};
+  const KeyMaterial material{Cipher::aes_ctr,          Hash::hmac_sha1,          std::span(key).first(16),
+                             std::span(key).first(14), std::span(key).first(20), 10};
   std::vector<std::atomic<unsigned>> users(capacity);
   std::atomic<unsigned> shared{0}, refused{0};
   std::vector<std::thread> all;

@@ -47,9 +47,9 @@ __global__ void __launch_bounds__(32 * most_block_warps, 2) do_jobs(GpuWork work
 }
 
 // A warp for each record.
-__global__ void apply_records(DeviceKey* keys, const KeyRecord* records, unsigned count) {
-  constexpr unsigned words = sizeof(DeviceKey) / 16;
-  static_assert(words <= 32 && offsetof(KeyRecord, slot) == sizeof(DeviceKey));
+__global__ void apply_records(Key* keys, const KeyRecord* records, unsigned count) {
+  constexpr unsigned words = sizeof(Key) / 16;
+  static_assert(words <= 32 && offsetof(KeyRecord, slot) == sizeof(Key));
   const unsigned lane = threadIdx.x % 32, warps = gridDim.x * (blockDim.x / 32);
   for (unsigned i = (blockIdx.x * blockDim.x + threadIdx.x) / 32; i < count; i += warps) {
     const auto* const from = reinterpret_cast<const uint4*>(records + i);
@@ -167,8 +167,8 @@ class CudaCrypto final : public GpuCrypto {
 
  private:
   std::size_t staging_bytes() const { return std::size_t{options_.together} * options_.max_packets * pitch_; }
-  DeviceKey* keys() const { return keys_.as<DeviceKey>(); }
-  std::size_t key_bytes() const { return std::size_t{table_.capacity()} * sizeof(DeviceKey); }
+  Key* keys() const { return keys_.as<Key>(); }
+  std::size_t key_bytes() const { return std::size_t{table_.capacity()} * sizeof(Key); }
 
   Expected<void> choose_block() {
     int capacity = 0;

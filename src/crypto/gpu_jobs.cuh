@@ -29,19 +29,14 @@ inline constexpr int line = static_cast<int>(device::line_bytes), kept = 64;
 inline constexpr int row_words = (kept + line) / 4 + 1;
 inline constexpr unsigned key_words = sizeof Key::round_keys / 4;
 inline constexpr int unit_bytes = 16;
-inline constexpr int tag_units_bytes = (unit_bytes - 1 + max_tag_length + unit_bytes - 1) / unit_bytes * unit_bytes;
-
-// A slot in device memory.
-struct alignas(64) DeviceKey {
-  Key key;
-  std::uint8_t power[device_hash_powers][aes_block];
-};
+inline constexpr int tag_bytes = sha1_length;  // the longest tag that is made here
+inline constexpr int tag_units_bytes = (unit_bytes - 1 + tag_bytes + unit_bytes - 1) / unit_bytes * unit_bytes;
 
 struct GpuWork {
   const Job* jobs;
   Verdict* verdicts;
   Sums* sums;  // null: nobody asks
-  const DeviceKey* keys;
+  const Key* keys;
   std::uint32_t slots;
   std::uint32_t count;
   device::StagedFrames staged;  // where packets lie; step 0: in host memory
@@ -54,7 +49,7 @@ struct GpuWork {
 struct Place {
   std::uint64_t source, target;
   std::uint64_t spill;  // what is read goes there too; 0: nowhere
-  const DeviceKey* key;
+  const Key* key;
   int load_begin, load_end;      // bytes that are read
   int cipher_begin, cipher_end;  // that are enciphered
   int whole_begin, whole_end;    // units inside are stored whole
@@ -161,8 +156,8 @@ class JobWarp {
 
   // Of an empty slot, nothing.
   __device__ void take(std::uint32_t i, uint4 low, uint4 high, Place& place, Packet& packet) {
-    const DeviceKey& slot = work_.keys[low.z];
-    const auto* const words = reinterpret_cast<const std::uint32_t*>(&slot.key);
+    const Key& slot = work_.keys[low.z];
+    const auto* const words = reinterpret_cast<const std::uint32_t*>(&slot);
     const std::uint32_t kind = __ldcg(words + offsetof(Key, cipher) / 4);
     const auto cipher = static_cast<Cipher>(kind & 0xFF);
     if (cipher == Cipher::none) return;
@@ -179,19 +174,19 @@ class JobWarp {
     packet.begin = static_cast<int>(data % line);
     packet.clear = static_cast<int>(high.z >> 16);
     packet.text = static_cast<int>(high.w & 0xFFFF);
-    packet.tag_length = static_cast<int>(kind >> 16 & 0xFF);
+    packet.tag_length = static_cast<int>(kind >> 24);
     packet.tag_begin = packet.begin + packet.authenticated() + static_cast<int>(high.w >> 16 & 0xFF);
     if ((flags & job_has_suffix) != 0) {
       packet.suffix = std::uint64_t{__byte_perm(low.w, 0, 0x0123)} << 32;
       packet.suffix_length = sizeof Job::suffix;
     }
     SLUICE_UNROLL
-    for (unsigned w = 0; w < 5; ++w) packet.sha.word[w] = __ldcg(words + offsetof(Key, hmac_inner) / 4 + w);
+    for (unsigned w = 0; w < 5; ++w) packet.sha.word[w] = __ldcg(words + offsetof(Key, hmac.inner) / 4 + w);
 
     const std::uint64_t origin = data - static_cast<unsigned>(packet.begin);
     place.source = place.target = origin;
     place.key = &slot;
-    place.rounds = static_cast<std::uint8_t>(kind >> 8);
+    place.rounds = static_cast<std::uint8_t>(kind >> 16);
     place.gcm = packet.gcm;
     place.enciphers = !packet.opens;
     place.load_begin = packet.begin;
@@ -211,7 +206,7 @@ class JobWarp {
     packet.read_end = place.load_end;
     if (packet.opens && !staged) place.spill = reinterpret_cast<std::uint64_t>(work_.scratch) + i * work_.pitch;
 
-    const uint4 salt = __ldcg(reinterpret_cast<const uint4*>(slot.key.salt_block));
+    const uint4 salt = __ldcg(reinterpret_cast<const uint4*>(slot.salt_block));
     memory_.counter[lane_] = counter_of(salt, high, packet.gcm);
     memory_.hash[lane_] = make_uint4(0, 0, 0, 0);
   }
@@ -228,10 +223,10 @@ class JobWarp {
     constexpr unsigned pieces = key_words / 4;
     SLUICE_ROLLED
     for (unsigned i = lane_; i < 32 * pieces; i += 32) {
-      const DeviceKey* const key = memory_.place[i / pieces].key;
+      const Key* const key = memory_.place[i / pieces].key;
       if (key == nullptr) continue;
       *reinterpret_cast<uint4*>(&memory_.keys[i / pieces][i % pieces * 4]) =
-          __ldcg(reinterpret_cast<const uint4*>(key->key.round_keys[i % pieces]));
+          __ldcg(reinterpret_cast<const uint4*>(key->round_keys[i % pieces]));
     }
   }
 
@@ -356,7 +351,7 @@ class JobWarp {
     store_bytes(to + static_cast<unsigned>(begin), in_row + begin, end - begin);
   }
 
-  __device__ uint4 power(const DeviceKey* key, int exponent) const {
+  __device__ uint4 power(const Key* key, int exponent) const {
     return __ldcg(reinterpret_cast<const uint4*>(key->power[exponent - 1]));
   }
 
@@ -453,11 +448,11 @@ class JobWarp {
   }
 
   struct Tag {
-    std::uint32_t word[max_tag_length / 4];  // as they lie in memory
+    std::uint32_t word[tag_bytes / 4];  // as they lie in memory
   };
 
   __device__ Tag sha1_tag(const Packet& packet) const {
-    const auto* const outer = memory_.place[lane_].key->key.hmac_outer;
+    const auto* const outer = memory_.place[lane_].key->hmac.outer.word32;
     Sha1State sha;
     std::uint32_t w[16] = {};
     SLUICE_UNROLL
@@ -511,7 +506,7 @@ class JobWarp {
     const bool whole = place.tag_units != INT_MAX;
     const int into = whole ? packet.tag_begin - place.tag_units : 0;
     SLUICE_UNROLL
-    for (int i = 0; i < static_cast<int>(max_tag_length); ++i)
+    for (int i = 0; i < tag_bytes; ++i)
       if (i < packet.tag_length) units[into + i] = static_cast<std::uint8_t>(tag.word[i / 4] >> i % 4 * 8);
     if (!whole) {
       store_bytes(place.target + static_cast<unsigned>(packet.tag_begin), units, packet.tag_length);

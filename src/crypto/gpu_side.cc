@@ -6,8 +6,7 @@ namespace sluice::crypto {
 const Side& gpu_side() {
   static constexpr Side side = {
       .name = "CUDA", .priority = 1, .can = [](const Algorithm& algorithm, std::size_t key_length) {
-        return (algorithm.cipher == Cipher::aes_ctr_hmac_sha1 || algorithm.cipher == Cipher::aes_gcm) &&
-               key_length != 0;
+        return (algorithm.cipher == Cipher::aes_ctr || algorithm.cipher == Cipher::aes_gcm) && key_length != 0;
       }};
   return side;
 }

@@ -4,8 +4,8 @@
 
 namespace sluice::crypto {
 
-std::string_view cipher_name(Cipher cipher) {
-  const Algorithm* const one = algorithm(cipher);
+std::string_view algorithm_name(Cipher cipher, Hash hash) {
+  const Algorithm* const one = algorithm(cipher, hash);
   return one == nullptr ? "none" : one->name;
 }
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstring>
 #include <deque>
 #include <mutex>
 #include <string>
@@ -42,7 +41,6 @@ struct KeyTable::Tables {
   std::uint32_t capacity = 0;
   bool gcm = false;
   LockedMemory key_memory;
-  LockedMemory power_memory;
   LockedMemory gcm_memory;
   std::vector<std::uint32_t> free;  // the last is taken next
   std::mutex changing;              // held while `free` or a slot changes, or one is copied for a follower
@@ -50,7 +48,6 @@ struct KeyTable::Tables {
   std::atomic<std::uint64_t> installs{0};
 
   Key* keys() const { return static_cast<Key*>(key_memory.data()); }
-  HashPowers* powers() const { return static_cast<HashPowers*>(power_memory.data()); }
   gcm_key_data* gcm_keys() const { return static_cast<gcm_key_data*>(gcm_memory.data()); }
   // These two of who holds `changing`.
   void put(std::uint32_t slot, const KeyMaterial& material);
@@ -68,9 +65,11 @@ void KeyTable::Tables::expand(std::uint32_t slot, const KeyMaterial& material) c
   wipe(&key, sizeof key);
   std::copy(material.salt.begin(), material.salt.end(), key.salt_block);
   key.cipher = material.cipher;
+  key.hash = material.hash;
   key.tag_length = material.tag_length;
-  Slot where{&key, gcm ? &powers()[slot] : nullptr, gcm ? &gcm_keys()[slot] : nullptr};
-  algorithm(material.cipher)->expand(manager.get(), material, where);
+  key.opens = material.opens && material.cipher == Cipher::aes_cbc ? 1 : 0;
+  Slot where{&key, gcm ? &gcm_keys()[slot] : nullptr};
+  algorithm(material.cipher, material.hash)->expand(manager.get(), material, where);
 }
 
 void KeyTable::Tables::put(std::uint32_t slot, const KeyMaterial& material) {
@@ -81,7 +80,6 @@ void KeyTable::Tables::put(std::uint32_t slot, const KeyMaterial& material) {
 void KeyTable::Tables::clear(std::uint32_t slot) {
   wipe(&keys()[slot], sizeof(Key));
   if (gcm) {
-    wipe(&powers()[slot], sizeof(HashPowers));
     wipe(&gcm_keys()[slot], sizeof(gcm_key_data));
   }
   note(slot);
@@ -98,7 +96,6 @@ Expected<KeyTable> KeyTable::make(std::uint32_t capacity, bool gcm) {
   tables->gcm = gcm;
   const std::size_t gcm_slots = gcm ? capacity : 0;
   for (const auto& [memory, length] : {std::pair{&tables->key_memory, capacity * sizeof(Key)},
-                                       std::pair{&tables->power_memory, gcm_slots * sizeof(HashPowers)},
                                        std::pair{&tables->gcm_memory, gcm_slots * sizeof(gcm_key_data)}}) {
     auto made = LockedMemory::make(length);
     if (!made) {
@@ -173,7 +170,7 @@ std::size_t KeyTable::take_changes(unsigned follower, std::span<KeyRecord> recor
     changes.any.store(!changes.slots.empty(), std::memory_order_release);
     changes.noted[record.slot] = 0;
     const Key& key = tables_->keys()[record.slot];
-    const Algorithm* const one = algorithm(key.cipher);
+    const Algorithm* const one = algorithm(key.cipher, key.hash);
     if (one == nullptr || !changes.side->can(*one, key_length(key))) {
       const std::uint32_t slot = record.slot;
       wipe(&record, sizeof record);
@@ -181,11 +178,6 @@ std::size_t KeyTable::take_changes(unsigned follower, std::span<KeyRecord> recor
       continue;
     }
     record.key = key;
-    if (tables_->gcm) {
-      std::memcpy(record.power, tables_->powers()[record.slot].power, sizeof record.power);
-    } else {
-      std::memset(record.power, 0, sizeof record.power);
-    }
   }
   return records.size();
 }
@@ -200,9 +192,6 @@ std::uint64_t KeyTable::installs() const {
 
 std::span<const Key> KeyTable::keys() const {
   return {tables_->keys(), tables_->capacity};
-}
-std::span<const HashPowers> KeyTable::powers() const {
-  return {tables_->powers(), tables_->gcm ? tables_->capacity : 0};
 }
 std::uint32_t KeyTable::capacity() const {
   return tables_->capacity;

@@ -1,7 +1,7 @@
 // The expanded keys of all sessions: a table of fixed size whose slots jobs name. An array of Key that any device may
-// read; where there may be AES-GCM, the powers of H beside it and, for the CPU alone, what intel-ipsec-mb wants.
+// read; where there may be AES-GCM, beside it, for the CPU alone, what intel-ipsec-mb wants.
 //
-// Memory: 320 B for each slot, with `gcm` 1.9 KB; allocated at once and locked (mlock) as far as the limit on locked
+// Memory: 448 B for each slot, with `gcm` 1.5 KB; allocated at once and locked (mlock) as far as the limit on locked
 // memory allows, and left out of core dumps. The arrays begin at a page and stay where they are as long as the table
 // lives, so they can be registered with a GPU. A released slot is wiped, as is the table at its end.
 //
@@ -27,10 +27,12 @@ namespace sluice::crypto {
 // What a key is made of. How long each may be, its Algorithm says (crypto/algorithm.h).
 struct KeyMaterial {
   Cipher cipher;
+  Hash hash;
   std::span<const std::uint8_t> cipher_key;
   std::span<const std::uint8_t> salt;
   std::span<const std::uint8_t> auth_key;
   std::uint8_t tag_length;
+  bool opens = false;  // aes_cbc: what the slot's jobs do. Of no meaning for the others
 };
 
 struct Side;
@@ -46,7 +48,7 @@ class KeyTable {
   KeyTable& operator=(KeyTable&&) noexcept;
   ~KeyTable();
 
-  // The slot; an error if the table is full, `material` has lengths that the cipher has not, or GCM is not provided
+  // The slot; an error if the table is full, `material` has lengths that the algorithm has not, or GCM is not provided
   // for.
   Expected<std::uint32_t> install(const KeyMaterial& material);
   // Another key in an installed slot: for key derivation rates. From one thread at a time for each slot; what install()
@@ -56,9 +58,8 @@ class KeyTable {
   void release(std::uint32_t slot);
 
   const Key& key(std::uint32_t slot) const { return keys()[slot]; }
-  // For devices; wiped slots are zeros. powers() is empty without `gcm`.
+  // For devices; wiped slots are zeros.
   std::span<const Key> keys() const;
-  std::span<const HashPowers> powers() const;
   std::uint32_t capacity() const;
   std::uint32_t used() const;
 

@@ -16,7 +16,8 @@ struct KnownAnswer {
   std::string_view suffix;  // 4 bytes or none
   std::string_view text;
   std::string_view sealed;
-  std::string_view tag;  // its length is the key's
+  std::string_view tag;         // its length is the key's
+  std::string_view block = {};  // aes_cbc: what becomes the IV, which is the end of `clear`, when it is sealed
 };
 
 }  // namespace sluice::crypto

@@ -54,14 +54,20 @@ Expected<void> KnownAnswerBatch::add(std::size_t i, bool opens) {
   const auto auth_key = from_hex(answer.auth_key);
   const auto nonce = from_hex(answer.nonce);
   const auto suffix = from_hex(answer.suffix);
-  auto slot = keys_.install(
-      {answers_[i].algorithm->cipher, cipher_key, salt, auth_key, static_cast<std::uint8_t>(answer.tag.size() / 2)});
+  const Algorithm& algorithm = *answers_[i].algorithm;
+  auto slot = keys_.install({algorithm.cipher, algorithm.hash, cipher_key, salt, auth_key,
+                             static_cast<std::uint8_t>(answer.tag.size() / 2), opens});
   if (!slot) {
     return make_error(std::string(answer.name) + ": " + slot.error().message);
   }
   std::vector<std::uint8_t> open;
   append(open, answer.clear);
   append(open, answer.text);
+  if (!opens) {
+    const auto block = from_hex(answer.block);
+    std::copy(block.begin(), block.end(),
+              open.begin() + static_cast<std::ptrdiff_t>(answer.clear.size() / 2 - block.size()));
+  }
   std::vector<std::uint8_t> sealed;
   append(sealed, answer.clear);
   append(sealed, answer.sealed);

@@ -30,8 +30,8 @@ Expected<void> test_key_expansion() {
         Expansion{"FIPS-197 A.3", "603deb1015ca71be2b73aef0857d77811f352c073b6108d72d9810a30914dff4",
                   "fe4890d1e6188d0b046df344706c631e"}}) {
     static constexpr std::uint8_t nothing[20] = {};
-    auto slot = keys->install(
-        {Cipher::aes_ctr_hmac_sha1, from_hex(expansion.key), std::span(nothing).first(14), std::span(nothing), 10});
+    auto slot = keys->install({Cipher::aes_ctr, Hash::hmac_sha1, from_hex(expansion.key), std::span(nothing).first(14),
+                               std::span(nothing), 10});
     if (!slot) {
       return failed(expansion.name, slot.error().message);
     }

@@ -115,7 +115,7 @@ Expected<bool> CryptoJobs::attach(device::Gpu& gpu, std::uint32_t device) {
 bool CryptoJobs::on_device(const std::byte* job) const {
   static constexpr auto sides = [] { return std::array{&crypto::cpu_side(), &crypto::gpu_side()}; };
   const crypto::Key& key = keys_.key(reinterpret_cast<const Record*>(job)->job.key);
-  return crypto::side_for(sides(), key.cipher, crypto::key_length(key)) == &crypto::gpu_side();
+  return crypto::side_for(sides(), key.cipher, key.hash, crypto::key_length(key)) == &crypto::gpu_side();
 }
 
 Expected<bool> CryptoJobs::ready(std::uint32_t device, device::GpuStream& stream) {

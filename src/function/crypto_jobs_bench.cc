@@ -60,7 +60,7 @@ class Bed {
     const std::vector<std::uint8_t> secret(16, 9);
     key_ = CryptoJobs::of(*queue_)
                .keys()
-               .install({crypto::Cipher::aes_gcm, secret, std::span(secret).first(12), {}, 16})
+               .install({crypto::Cipher::aes_gcm, crypto::Hash::none, secret, std::span(secret).first(12), {}, 16})
                .value();
   }
   ~Bed() {

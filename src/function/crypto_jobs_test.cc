@@ -125,9 +125,9 @@ TEST_P(CryptoJobsTest, KnownAnswersComeOut) {
     const crypto::KnownAnswer& one = *answers[i].answer;
     const Bytes tag = crypto::from_hex(one.tag), nonce = crypto::from_hex(one.nonce);
     const Bytes clear = crypto::from_hex(one.clear), suffix = crypto::from_hex(one.suffix);
-    const auto key = bed.crypto().keys().install({answers[i].algorithm->cipher, crypto::from_hex(one.cipher_key),
-                                                  crypto::from_hex(one.salt), crypto::from_hex(one.auth_key),
-                                                  static_cast<std::uint8_t>(tag.size())});
+    const auto key = bed.crypto().keys().install(
+        {answers[i].algorithm->cipher, answers[i].algorithm->hash, crypto::from_hex(one.cipher_key),
+         crypto::from_hex(one.salt), crypto::from_hex(one.auth_key), static_cast<std::uint8_t>(tag.size())});
     ASSERT_TRUE(key) << key.error().message;
     Request request{.key = *key, .nonce = nonce, .clear = clear, .suffix = suffix};
     const Bytes text = crypto::from_hex(one.text), sealed = crypto::from_hex(one.sealed);
@@ -174,13 +174,18 @@ struct Made {
     };
     std::vector<std::uint32_t> keys;
     for (const std::size_t length : {16, 32}) {
-      keys.push_back(bed.crypto().keys().install({crypto::Cipher::aes_gcm, bytes(length), bytes(12), {}, 16}).value());
       keys.push_back(bed.crypto()
                          .keys()
-                         .install({crypto::Cipher::aes_ctr_hmac_sha1, bytes(length), bytes(14), bytes(20), 10})
+                         .install({crypto::Cipher::aes_gcm, crypto::Hash::none, bytes(length), bytes(12), {}, 16})
                          .value());
+      keys.push_back(
+          bed.crypto()
+              .keys()
+              .install({crypto::Cipher::aes_ctr, crypto::Hash::hmac_sha1, bytes(length), bytes(14), bytes(20), 10})
+              .value());
     }
-    keys.push_back(bed.crypto().keys().install({crypto::Cipher::null_hmac_sha1, {}, {}, bytes(20), 20}).value());
+    keys.push_back(
+        bed.crypto().keys().install({crypto::Cipher::null, crypto::Hash::hmac_sha1, {}, {}, bytes(20), 20}).value());
     for (std::size_t i = 0; i < count; ++i) {
       key.push_back(keys[random() % keys.size()]);
       nonce.push_back(bytes(10));
@@ -243,7 +248,10 @@ TEST_P(CryptoJobsTest, KeysComeAndGoBetweenJobs) {
   for (std::uint8_t round = 0; round < 8; ++round) {
     const Bytes secret(32, round), nonce(10, 1), text(100, 2);
     const std::uint32_t key =
-        bed.crypto().keys().install({crypto::Cipher::aes_gcm, secret, std::span(secret).first(12), {}, 16}).value();
+        bed.crypto()
+            .keys()
+            .install({crypto::Cipher::aes_gcm, crypto::Hash::none, secret, std::span(secret).first(12), {}, 16})
+            .value();
     bed.submit(round, {.key = key, .nonce = nonce, .text = text});
     const auto sealed = bed.finish();
     EXPECT_EQ(sealed.at(round).verdict, crypto::Verdict::done);
@@ -257,7 +265,10 @@ TEST(CryptoJobs, SayWhatIsWrongWithARequest) {
   Bed bed(0);
   const Bytes secret(32, 1), long_text(CryptoJobs::most_bytes, 0), nonce(10), text(4);
   const std::uint32_t key =
-      bed.crypto().keys().install({crypto::Cipher::aes_gcm, secret, std::span(secret).first(12), {}, 16}).value();
+      bed.crypto()
+          .keys()
+          .install({crypto::Cipher::aes_gcm, crypto::Hash::none, secret, std::span(secret).first(12), {}, 16})
+          .value();
   const auto why = [&](const Request& request) { return bed.crypto().why_not(request); };
   EXPECT_EQ(why({.key = key, .nonce = nonce, .text = text}), "");
   EXPECT_EQ(why({.key = key + 1, .nonce = nonce, .text = text}), "key 1 is not installed");

@@ -1,6 +1,5 @@
 // AES-GCM (SP 800-38D, RFC 7714).
 #include <array>
-#include <cstring>
 
 #include "crypto/algorithm.h"
 #include "crypto/algorithms/expand.h"
@@ -53,7 +52,7 @@ void hash_key(IMB_MGR* manager, Key& key) {
   static constexpr std::uint8_t zeros[aes_block] = {};
   IMB_JOB job = {};
   job.src = zeros;
-  job.dst = key.h;
+  job.dst = key.power[0];
   job.enc_keys = key.round_keys;
   job.iv = zeros;
   job.iv_len_in_bytes = aes_block;
@@ -71,12 +70,10 @@ void expand(IMB_MGR* manager, const KeyMaterial& material, Slot& slot) {
     IMB_AES256_GCM_PRE(manager, material.cipher_key.data(), &expanded);
   }
   hash_key(manager, *slot.key);
-  // GHASH of one block is its product with H.
-  HashPowers& powers = *slot.powers;
-  std::memcpy(powers.power[0], slot.key->h, aes_block);
+  // GHASH of one block, begun with zeros, is its product with H.
+  auto& power = slot.key->power;
   for (std::size_t i = 1; i < hash_powers; ++i) {
-    std::memset(powers.power[i], 0, aes_block);  // what GHASH begins with
-    IMB_GHASH(manager, &expanded, powers.power[i - 1], aes_block, powers.power[i], aes_block);
+    IMB_GHASH(manager, &expanded, power[i - 1], aes_block, power[i], aes_block);
   }
 }
 
@@ -84,12 +81,13 @@ void expand(IMB_MGR* manager, const KeyMaterial& material, Slot& slot) {
 
 extern const Algorithm aes_gcm;
 const Algorithm aes_gcm = {.cipher = Cipher::aes_gcm,
+                           .hash = Hash::none,
                            .name = "aes_gcm",
                            .key_lengths = key_lengths,
                            .salt_length = 12,
                            .auth_key = {0, 0},
                            .tag = {aes_block, aes_block},
-                           .needs_powers = true,
+                           .needs_gcm_key = true,
                            .answers = answers,
                            .expand = expand};
 

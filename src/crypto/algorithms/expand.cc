@@ -7,13 +7,13 @@
 namespace sluice::crypto {
 namespace {
 
-void hmac_state(IMB_MGR* manager, std::span<const std::uint8_t> key, std::uint8_t pad, std::uint32_t (&state)[5]) {
+void hmac_state(IMB_MGR* manager, std::span<const std::uint8_t> key, std::uint8_t pad, HashState& state) {
   Secret<64> block;
   std::memset(block.bytes, pad, sizeof block.bytes);
   for (std::size_t i = 0; i < key.size(); ++i) {
     block.bytes[i] ^= key[i];
   }
-  IMB_SHA1_ONE_BLOCK(manager, block.bytes, state);
+  IMB_SHA1_ONE_BLOCK(manager, block.bytes, state.word32);
 }
 
 }  // namespace
@@ -36,8 +36,8 @@ void expand_aes(IMB_MGR* manager, std::span<const std::uint8_t> cipher_key, Key&
 }
 
 void expand_hmac_sha1(IMB_MGR* manager, std::span<const std::uint8_t> auth_key, Key& key) {
-  hmac_state(manager, auth_key, 0x36, key.hmac_inner);
-  hmac_state(manager, auth_key, 0x5c, key.hmac_outer);
+  hmac_state(manager, auth_key, 0x36, key.hmac.inner);
+  hmac_state(manager, auth_key, 0x5c, key.hmac.outer);
 }
 
 }  // namespace sluice::crypto

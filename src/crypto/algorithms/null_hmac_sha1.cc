@@ -27,13 +27,14 @@ void expand(IMB_MGR* manager, const KeyMaterial& material, Slot& slot) {
 }  // namespace
 
 extern const Algorithm null_hmac_sha1;
-const Algorithm null_hmac_sha1 = {.cipher = Cipher::null_hmac_sha1,
+const Algorithm null_hmac_sha1 = {.cipher = Cipher::null,
+                                  .hash = Hash::hmac_sha1,
                                   .name = "null_hmac_sha1",
                                   .key_lengths = key_lengths,
                                   .salt_length = 0,
                                   .auth_key = {1, 64},
                                   .tag = {1, sha1_length},
-                                  .needs_powers = false,
+                                  .needs_gcm_key = false,
                                   .answers = answers,
                                   .expand = expand};
 

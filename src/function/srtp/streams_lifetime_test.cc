@@ -72,7 +72,8 @@ TEST(Streams, AReloadThatComesToNothingGivesItsKeysBackBesideOthers) {
   for (unsigned i = 0; i < 16; ++i) {
     const std::vector<std::uint8_t> bytes(20, 1);
     const std::span<const std::uint8_t> all(bytes);
-    const auto slot = keys->install({crypto::Cipher::aes_ctr_hmac_sha1, all.first(16), all.first(14), all, 10});
+    const auto slot =
+        keys->install({crypto::Cipher::aes_ctr, crypto::Hash::hmac_sha1, all.first(16), all.first(14), all, 10});
     ASSERT_TRUE(slot) << i;
     slots.insert(*slot);
   }

@@ -26,7 +26,11 @@ bool derive_one(std::span<const std::uint8_t> key, std::span<const std::uint8_t>
 
 crypto::KeyMaterial SessionKeys::material(Suite suite, Protocol protocol) const {
   const SuiteFacts& of = facts(suite);
-  return {of.cipher, cipher_key.first(of.key_length), salt.first(of.salt_length), auth_key.first(of.auth_key_length()),
+  return {of.cipher,
+          of.hash(),
+          cipher_key.first(of.key_length),
+          salt.first(of.salt_length),
+          auth_key.first(of.auth_key_length()),
           of.tag_length(protocol)};
 }
 

@@ -36,16 +36,17 @@ struct SuiteFacts {
     return protocol == Protocol::rtp ? rtp_tag_length : rtcp_tag_length;
   }
   constexpr bool gcm() const { return cipher == crypto::Cipher::aes_gcm; }
+  constexpr crypto::Hash hash() const { return gcm() ? crypto::Hash::none : crypto::Hash::hmac_sha1; }
   constexpr std::uint8_t auth_key_length() const { return gcm() ? 0 : crypto::sha1_length; }
   // One behind the other, as SDES and MIKEY carry them.
   constexpr std::size_t key_and_salt_length() const { return std::size_t{key_length} + salt_length; }
 };
 
 inline constexpr std::array<SuiteFacts, 6> suites = {{
-    {Suite::aes_cm_128_hmac_sha1_80, "AES_CM_128_HMAC_SHA1_80", crypto::Cipher::aes_ctr_hmac_sha1, 16, 14, 10, 10},
-    {Suite::aes_cm_128_hmac_sha1_32, "AES_CM_128_HMAC_SHA1_32", crypto::Cipher::aes_ctr_hmac_sha1, 16, 14, 4, 10},
-    {Suite::aes_256_cm_hmac_sha1_80, "AES_256_CM_HMAC_SHA1_80", crypto::Cipher::aes_ctr_hmac_sha1, 32, 14, 10, 10},
-    {Suite::aes_256_cm_hmac_sha1_32, "AES_256_CM_HMAC_SHA1_32", crypto::Cipher::aes_ctr_hmac_sha1, 32, 14, 4, 10},
+    {Suite::aes_cm_128_hmac_sha1_80, "AES_CM_128_HMAC_SHA1_80", crypto::Cipher::aes_ctr, 16, 14, 10, 10},
+    {Suite::aes_cm_128_hmac_sha1_32, "AES_CM_128_HMAC_SHA1_32", crypto::Cipher::aes_ctr, 16, 14, 4, 10},
+    {Suite::aes_256_cm_hmac_sha1_80, "AES_256_CM_HMAC_SHA1_80", crypto::Cipher::aes_ctr, 32, 14, 10, 10},
+    {Suite::aes_256_cm_hmac_sha1_32, "AES_256_CM_HMAC_SHA1_32", crypto::Cipher::aes_ctr, 32, 14, 4, 10},
     {Suite::aead_aes_128_gcm, "AEAD_AES_128_GCM", crypto::Cipher::aes_gcm, 16, 12, 16, 16},
     {Suite::aead_aes_256_gcm, "AEAD_AES_256_GCM", crypto::Cipher::aes_gcm, 32, 12, 16, 16},
 }};

@@ -95,7 +95,8 @@ Channel channel_of(test::Lane& lane, const PacketCase& c, Direction direction) {
   const MasterKey master{.key = key, .salt = salt};
   auto channel = Channel::make({.suite = c.suite, .protocol = c.protocol, .direction = direction}, {&master, 1},
                                lane.keys, lane.pool);
-  EXPECT_TRUE(lane.keys.replace(lane.keys.used() - 1, {crypto::Cipher::aes_gcm, key, salt, {}, 16}));
+  EXPECT_TRUE(
+      lane.keys.replace(lane.keys.used() - 1, {crypto::Cipher::aes_gcm, crypto::Hash::none, key, salt, {}, 16}));
   return std::move(*channel);
 }
 
