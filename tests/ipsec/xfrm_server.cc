@@ -100,7 +100,7 @@ json to_json(const SaStatus& status) {
               {"icv", sa.transform.icv_length},
               {"esn", sa.esn},
               {"window", sa.replay_window},
-              {"sequence", sa.sequence},
+              {"sequence", status.counters.sequence},
               {"seconds", {sa.lifetime.seconds.soft, sa.lifetime.seconds.hard}},
               {"bytes", {sa.lifetime.bytes.soft, sa.lifetime.bytes.hard}}};
   if (sa.udp) one["udp"] = {sa.udp->source, sa.udp->destination};

@@ -18,7 +18,7 @@ tl::unexpected<Refusal> no_policy() {
 }
 
 // Whether the template is of those that move; then it has.
-bool moves(const Move& move, Template& one) {
+bool move_template(const Move& move, Template& one) {
   const bool same = one.protocol == move.protocol && one.mode == move.mode &&
                     (move.reqid == 0 || one.reqid == 0 || one.reqid == move.reqid);
   if (!same || one.mode == Mode::transport) return same;
@@ -143,7 +143,7 @@ Result<void> Requests::migrate(const Request& request) {
   PolicyRequest moved{found->way, found->policy, 0};
   bool any = false;
   for (const Move& move : read->moves) {
-    for (Template& one : moved.policy.templates) any = moves(move, one) || any;
+    for (Template& one : moved.policy.templates) any = move_template(move, one) || any;
   }
   if (!any) return refuse(ENODATA, "no template of the policy is to be moved");
   // SAs first: no packet finds the new addresses and no SA.

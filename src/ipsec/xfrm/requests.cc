@@ -70,6 +70,7 @@ Result<void> Requests::dispatch(const Request& request) {
   const unsigned type = request.header.nlmsg_type;
   const bool dumps = is_get(type) && (request.header.nlmsg_flags & NLM_F_DUMP) != 0;
   if (dumps && request.answer.dump) return refuse(EBUSY, "one dump at a time");
+  if (type != XFRM_MSG_DELSA) asked_.reset();
   switch (type) {
     case XFRM_MSG_NEWSA:
     case XFRM_MSG_UPDSA:

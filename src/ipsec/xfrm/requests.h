@@ -10,6 +10,7 @@
 // Thread-safety: none (one thread). The Database may be changed by others meanwhile.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <map>
 #include <optional>
@@ -50,6 +51,11 @@ class Requests {
   // An event of the Database. At the hard limit an SA is deleted if no daemon listens that would do it.
   Told expired(const SaStatus& sa, bool hard, bool somebody_listens);
 
+  // SAs that move and whose time is over are deleted.
+  using Time = std::chrono::steady_clock::time_point;
+  void finish_moves(Time now = std::chrono::steady_clock::now());
+  bool has_moves() const { return !moving_.empty(); }
+
   std::uint64_t refused() const { return refused_; }
 
  private:
@@ -81,6 +87,10 @@ class Requests {
   // replay_requests.cc
   Result<void> new_replay(const Request& request);
   Result<void> get_replay(const Request& request);
+  std::optional<SaId> moved_from(const SaSettings& settings) const;
+  Result<void> go_on(const SaId& old, const SaRequest& request);
+  bool moves(const SaId& id) const;
+  void end_move(const SaId& id);  // it is there no more, or goes on
   // policy_requests.cc
   Result<void> new_policy(const Request& request);
   Result<void> delete_policy(const Request& request);
@@ -118,6 +128,8 @@ class Requests {
   std::map<SaId, KeptSa> kept_;
   std::multimap<std::uint32_t, SaId> by_reqid_;  // but 0
   std::size_t look_at_ = 0;                      // so many kept: time to look for those that are gone
+  std::optional<SaId> asked_;                    // whose numbers were asked for by the last request
+  std::vector<std::pair<SaId, Time>> moving_;    // until when
   std::uint64_t refused_ = 0;
 };
 

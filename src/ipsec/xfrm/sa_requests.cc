@@ -12,6 +12,7 @@ namespace {
 
 constexpr std::size_t everything = std::numeric_limits<std::size_t>::max();
 constexpr std::size_t often_enough = 1024;  // SAs between two looks for those that are gone
+constexpr std::chrono::milliseconds move_patience(200);
 
 // What is left of a limit; never 0, which is none.
 std::uint64_t left_of(std::uint64_t limit, std::uint64_t used) {
@@ -39,7 +40,7 @@ const xfrm_lifetime_cur& Requests::Known::before() const {
 }
 
 Result<Requests::Known> Requests::known(const SaId& id) const {
-  auto status = database_.sa(id);
+  auto status = moves(id) ? std::nullopt : database_.sa(id);
   if (!status) return refuse(ESRCH, "there is no SA " + id.str());
   const auto kept = kept_.find(id);
   return Known{std::move(*status), kept == kept_.end() ? nullptr : &kept->second};
@@ -62,6 +63,7 @@ void Requests::keep(const SaSettings& settings, const xfrm_lifetime_cur& before)
 
 void Requests::forget(const SaId& id) {
   const auto found = kept_.find(id);
+  end_move(id);
   if (found == kept_.end()) return;
   const auto [first, last] = by_reqid_.equal_range(found->second.settings.reqid);
   for (auto one = first; one != last; ++one) {
@@ -103,6 +105,11 @@ Result<void> Requests::new_sa(const Request& request) {
   if (!read) return tl::unexpected(read.error());
   SaSettings& settings = read->settings;
   const bool updates = request.header.nlmsg_type == XFRM_MSG_UPDSA;
+  if (const auto old = moved_from(settings); old && !updates) return go_on(*old, *read);
+  if (moves(settings.id)) {
+    forget(settings.id);
+    database_.remove(settings.id);
+  }
   const auto current = database_.sa(settings.id);
   const bool valid = current && current->state != SaState::larval;
   if (updates && !current) return refuse(ESRCH, "there is no SA " + settings.id.str());
@@ -140,7 +147,12 @@ Result<void> Requests::delete_sa(const Request& request) {
   const auto id = read_sa_id(bytes);
   if (!id) return tl::unexpected(id.error());
   const auto found = changeable(*id);
-  forget(*id);
+  if (found && found->kept != nullptr && asked_ == *id) {
+    asked_.reset();
+    moving_.emplace_back(*id, std::chrono::steady_clock::now() + move_patience);
+    return {};
+  }
+  if (!moves(*id)) forget(*id);
   if (!found) return tl::unexpected(found.error());
   database_.remove(*id);
   return {};
@@ -178,7 +190,7 @@ Result<void> Requests::dump_sas(const Request& request) {
       const SaStatus& status = (*all)[next++];
       const bool wanted =
           !protocol || *protocol == 0 || *protocol == static_cast<std::uint8_t>(status.settings.id.protocol);
-      if (!wanted || (filter && !matches(*filter, status.settings))) continue;
+      if (!wanted || moves(status.settings.id) || (filter && !matches(*filter, status.settings))) continue;
       const auto kept = kept_.find(status.settings.id);
       return sa_message(asked, {status, kept == kept_.end() ? nullptr : &kept->second}, NLM_F_MULTI);
     }

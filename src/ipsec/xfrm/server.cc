@@ -19,6 +19,7 @@ constexpr std::size_t most_connections = 64;
 // Of those that come by packets. What SAs say at the end of their lives is bounded by their number.
 constexpr std::size_t most_events = 4096;
 constexpr std::size_t no_bound = ~std::size_t{0};
+constexpr int move_tick_ms = 50;
 constexpr const char* thread_name = "sluice-xfrm";
 
 pollfd of(int fd, short events) {
@@ -142,7 +143,7 @@ void Server::run() {
       const bool full = connection->has_to_send();
       waits.push_back(of(connection->fd(), static_cast<short>(full ? POLLOUT : POLLIN)));
     }
-    if (poll(waits.data(), waits.size(), -1) < 0 && errno != EINTR) {
+    if (poll(waits.data(), waits.size(), requests_.has_moves() ? move_tick_ms : -1) < 0 && errno != EINTR) {
       log_(std::string("xfrm: poll: ") + std::strerror(errno));
       return;
     }
@@ -152,6 +153,7 @@ void Server::run() {
       if (waits[i].revents != 0) serve(*connections_[i - 2]);
     }
     tell_events();
+    requests_.finish_moves();
     std::erase_if(connections_, [](const auto& one) { return one->is_over(); });
     if (waits[1].revents != 0) accept_one();
     open_ = connections_.size();
