@@ -178,6 +178,18 @@ bool is_end(ssize_t count, bool looks) {
   return count < 0 ? errno == ECONNRESET : count == 0 && looks;
 }
 
+ssize_t send_request(int fd, Socket& socket, const void* bytes, size_t size, int flags) {
+  note_request(socket, bytes, size);
+  return sent(fd, socket, NEXT(send)(fd, bytes, size, flags | MSG_NOSIGNAL));
+}
+
+ssize_t receive(int fd, Socket& socket, void* bytes, size_t size, int flags) {
+  const ssize_t count = NEXT(recv)(fd, bytes, size, flags);
+  if (socket.over || !is_end(count, size != 0 || (flags & MSG_TRUNC) != 0)) return count;
+  bury(fd, socket);
+  return NEXT(recv)(fd, bytes, size, flags);
+}
+
 socklen_t put_address(void* to, socklen_t room, std::uint32_t port, std::uint32_t groups) {
   sockaddr_nl address{};
   address.nl_family = AF_NETLINK;
@@ -185,6 +197,12 @@ socklen_t put_address(void* to, socklen_t room, std::uint32_t port, std::uint32_
   address.nl_groups = groups;
   memcpy(to, &address, room < sizeof address ? room : sizeof address);
   return sizeof address;
+}
+
+ssize_t receive_from(int fd, Socket& socket, void* bytes, size_t size, int flags, sockaddr* from, socklen_t* length) {
+  const ssize_t count = receive(fd, socket, bytes, size, flags);
+  if (count >= 0 && from != nullptr && length != nullptr) *length = put_address(from, *length, 0, 0);
+  return count;
 }
 
 }  // namespace
@@ -234,14 +252,13 @@ SLUICE_EXPORT int setsockopt(int fd, int level, int name, const void* value, soc
 
 SLUICE_EXPORT ssize_t send(int fd, const void* bytes, size_t size, int flags) {
   Socket* const socket = ours(fd);
-  if (socket == nullptr) return NEXT(send)(fd, bytes, size, flags);
-  note_request(*socket, bytes, size);
-  return sent(fd, *socket, NEXT(send)(fd, bytes, size, flags | MSG_NOSIGNAL));
+  return socket == nullptr ? NEXT(send)(fd, bytes, size, flags) : send_request(fd, *socket, bytes, size, flags);
 }
 
 SLUICE_EXPORT ssize_t sendto(int fd, const void* bytes, size_t size, int flags, const sockaddr* to, socklen_t length) {
-  if (ours(fd) == nullptr) return NEXT(sendto)(fd, bytes, size, flags, to, length);
-  return send(fd, bytes, size, flags);
+  Socket* const socket = ours(fd);
+  return socket == nullptr ? NEXT(sendto)(fd, bytes, size, flags, to, length)
+                           : send_request(fd, *socket, bytes, size, flags);
 }
 
 SLUICE_EXPORT ssize_t sendmsg(int fd, const msghdr* message, int flags) {
@@ -256,17 +273,13 @@ SLUICE_EXPORT ssize_t sendmsg(int fd, const msghdr* message, int flags) {
 
 SLUICE_EXPORT ssize_t recv(int fd, void* bytes, size_t size, int flags) {
   Socket* const socket = ours(fd);
-  const ssize_t count = NEXT(recv)(fd, bytes, size, flags);
-  if (socket == nullptr || socket->over || !is_end(count, size != 0 || (flags & MSG_TRUNC) != 0)) return count;
-  bury(fd, *socket);
-  return NEXT(recv)(fd, bytes, size, flags);
+  return socket == nullptr ? NEXT(recv)(fd, bytes, size, flags) : receive(fd, *socket, bytes, size, flags);
 }
 
 SLUICE_EXPORT ssize_t recvfrom(int fd, void* bytes, size_t size, int flags, sockaddr* from, socklen_t* length) {
-  if (ours(fd) == nullptr) return NEXT(recvfrom)(fd, bytes, size, flags, from, length);
-  const ssize_t count = recv(fd, bytes, size, flags);
-  if (count >= 0 && from != nullptr && length != nullptr) *length = put_address(from, *length, 0, 0);
-  return count;
+  Socket* const socket = ours(fd);
+  return socket == nullptr ? NEXT(recvfrom)(fd, bytes, size, flags, from, length)
+                           : receive_from(fd, *socket, bytes, size, flags, from, length);
 }
 
 SLUICE_EXPORT ssize_t recvmsg(int fd, msghdr* message, int flags) {
@@ -291,10 +304,13 @@ SLUICE_EXPORT ssize_t recvmsg(int fd, msghdr* message, int flags) {
 // What programs that were built with _FORTIFY_SOURCE call.
 SLUICE_EXPORT ssize_t __recv_chk(int fd, void* bytes, size_t size, size_t room, int flags) {
   if (size > room) abort();
-  return recv(fd, bytes, size, flags);
+  Socket* const socket = ours(fd);
+  return socket == nullptr ? NEXT(recv)(fd, bytes, size, flags) : receive(fd, *socket, bytes, size, flags);
 }
 SLUICE_EXPORT ssize_t __recvfrom_chk(int fd, void* bytes, size_t size, size_t room, int flags, sockaddr* from,
                                      socklen_t* length) {
   if (size > room) abort();
-  return recvfrom(fd, bytes, size, flags, from, length);
+  Socket* const socket = ours(fd);
+  return socket == nullptr ? NEXT(recvfrom)(fd, bytes, size, flags, from, length)
+                           : receive_from(fd, *socket, bytes, size, flags, from, length);
 }
