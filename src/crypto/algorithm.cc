@@ -11,10 +11,40 @@ namespace sluice::crypto {
 extern const Algorithm aes_ctr_hmac_sha1;
 extern const Algorithm aes_gcm;
 extern const Algorithm null_hmac_sha1;
+extern const Algorithm null_hmac_sha256;
+extern const Algorithm null_hmac_sha384;
+extern const Algorithm null_hmac_sha512;
+extern const Algorithm aes_cbc_hmac_sha1;
+extern const Algorithm aes_cbc_hmac_sha256;
+extern const Algorithm aes_cbc_hmac_sha384;
+extern const Algorithm aes_cbc_hmac_sha512;
+extern const Algorithm aes_ctr_esp_hmac_sha1;
+extern const Algorithm aes_ctr_esp_hmac_sha256;
+extern const Algorithm aes_ctr_esp_hmac_sha384;
+extern const Algorithm aes_ctr_esp_hmac_sha512;
+extern const Algorithm aes_gcm_esp;
+extern const Algorithm chacha20_poly1305_esp;
 
 namespace {
 
-constexpr const Algorithm* registered[] = {&aes_ctr_hmac_sha1, &aes_gcm, &null_hmac_sha1};
+constexpr const Algorithm* registered[] = {
+    &aes_ctr_hmac_sha1,
+    &aes_gcm,
+    &null_hmac_sha1,
+    &null_hmac_sha256,
+    &null_hmac_sha384,
+    &null_hmac_sha512,
+    &aes_cbc_hmac_sha1,
+    &aes_cbc_hmac_sha256,
+    &aes_cbc_hmac_sha384,
+    &aes_cbc_hmac_sha512,
+    &aes_ctr_esp_hmac_sha1,
+    &aes_ctr_esp_hmac_sha256,
+    &aes_ctr_esp_hmac_sha384,
+    &aes_ctr_esp_hmac_sha512,
+    &aes_gcm_esp,
+    &chacha20_poly1305_esp,
+};
 
 // "16, 24 or 32".
 std::string one_of(std::span<const std::size_t> lengths) {
