@@ -102,6 +102,7 @@ struct Rig {
   }
   // What the GPU seals the CPU opens, and what it seals again the GPU opens, to the bytes there were.
   Expected<void> verify(EspPackets::Order order) {
+    packets->refill();
     if (auto sealed = once(false, order); !sealed) return tl::unexpected(sealed.error());
     if (auto ok = packets->open_by_cpu(cpu); !ok) return ok;
     for (const bool opens : {false, true}) {

@@ -173,6 +173,10 @@ class EspPackets {
     if (bad == verdicts_ + count_) return {};
     return make_error("NOT VERIFIED: packet " + std::to_string(bad - verdicts_) + " was not done");
   }
+  // All texts as make() made them.
+  void refill() {
+    for (std::uint32_t i = 0; i < count_; ++i) fill(text_of(jobs_[i]), jobs_[i].cipher_length, i);
+  }
   // Every packet's text is as make() made it.
   Expected<void> all_clear() const {
     std::vector<std::uint8_t> text(pitch);
@@ -194,7 +198,7 @@ class EspPackets {
   }
 
  private:
-  static constexpr std::size_t most_places = batch_packets + 32;
+  static constexpr std::size_t most_places = batch_packets + 32 * std::size(esp_suites);
 
   EspPackets(KeyTable keys, std::uint8_t* memory, std::uint32_t count)
       : keys_(std::move(keys)), memory_(memory), count_(count) {}
@@ -248,7 +252,7 @@ class EspPackets {
   }
 
   void add(std::uint32_t i, std::span<const EspSuite* const> suites, std::uint32_t frame) {
-    const std::uint32_t tunnel = i * 2'654'435'761U % (tunnels * static_cast<std::uint32_t>(suites.size()));
+    const auto tunnel = static_cast<std::uint32_t>(random_() % (tunnels * suites.size()));
     const EspSuite& suite = *suites[tunnel % suites.size()];
     const auto iv = static_cast<std::uint32_t>(explicit_iv_length(suite.cipher));
     const std::uint32_t block = suite.cipher == Cipher::aes_cbc ? 16 : 4;
@@ -293,6 +297,7 @@ class EspPackets {
   std::vector<std::vector<std::uint16_t>> labels_;
   std::vector<device::RunList> runs_;
   std::uint64_t sealed_bytes_ = 0, frame_bytes_ = 0;
+  std::mt19937 random_{5};
 };
 
 }  // namespace sluice::crypto
