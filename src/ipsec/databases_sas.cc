@@ -61,6 +61,7 @@ Sa* Databases::find(const SaId& id) const {
 // Of an SA that readers may have found already, too.
 void Databases::set_changeable(Sa& sa, const SaSettings& settings) {
   SaRecord& record = *sa.record;
+  record.settings.name = settings.name;
   record.settings.lifetime = settings.lifetime;
   record.settings.udp = settings.udp;
   record.settings.source = settings.source;

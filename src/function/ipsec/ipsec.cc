@@ -11,6 +11,7 @@
 #include "engine/options.h"
 #include "engine/pipeline.h"
 #include "function/ipsec/ipsec_area.h"
+#include "function/ipsec/ipsec_control.h"
 #include "function/ipsec/ipsec_watch.h"
 #include "function/routing.h"
 
@@ -42,6 +43,7 @@ engine::Shape Ipsec::shape() const {
 }
 
 void* Ipsec::find_trait(std::string_view name) {
+  if (name == IpsecControl::trait_name) return control_.get();
   return engine::offer<engine::Ingress, engine::Departure, engine::TxHook, engine::Metrics, engine::DeviceCycle,
                        engine::Grouping, engine::Recovery, engine::NullDevice, engine::ChainRule, engine::SelfCheck,
                        engine::View>(name, this);
@@ -85,12 +87,11 @@ Expected<void> Ipsec::prepare(const engine::Plan& plan) {
   if (Routing* const routing = plan.pipeline == nullptr ? nullptr : plan.pipeline->first<Routing>()) {
     routes_ = &routing->table();
   }
-  for (const ipsec::SaSettings& sa : options_.sas) {
-    if (auto ok = databases_->add(sa); !ok) return make_error("[ipsec] " + ok.error().message);
-  }
-  for (const ipsec::Policy& policy : options_.policies) {
-    if (auto ok = databases_->add(policy, false); !ok) return make_error("[ipsec] " + ok.error().message);
-  }
+  auto control = IpsecControl::make(*databases_, {.sas = options_.max_sas, .policies = options_.max_policies});
+  if (!control) return make_error("[ipsec] " + control.error().message);
+  control_ = std::move(*control);
+  if (auto ok = control_->load(options_); !ok) return make_error("[ipsec] " + ok.error().message);
+  options_.sas.clear();  // with their keys
   watch_ = std::make_unique<IpsecWatch>(*databases_);
   return watch_->start();
 }
@@ -262,11 +263,11 @@ std::vector<engine::Trouble> Ipsec::troubles() const {
 }
 
 Expected<engine::Element::Change> Ipsec::reload(Element& fresh) {
-  IpsecOptions& wanted = static_cast<Ipsec&>(fresh).options_;
+  const IpsecOptions& wanted = static_cast<Ipsec&>(fresh).options_;
   if (std::string fixed = option::fixed("[ipsec]", ipsec_settings(), options_, wanted); !fixed.empty()) {
     return make_error(std::move(fixed));
   }
-  return make_error("[ipsec] SAs and policies of the file do not change while the gateway runs yet: restart it");
+  return control_->reload(wanted);
 }
 
 }  // namespace sluice::function

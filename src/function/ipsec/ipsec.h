@@ -52,6 +52,7 @@
 
 namespace sluice::function {
 
+class IpsecControl;
 class IpsecWatch;
 class RouteTable;
 struct IpsecArea;
@@ -167,6 +168,7 @@ class Ipsec final : public engine::Element,
   std::uint32_t most_on_device_ = 0xffffffff, capacity_on_device_ = 0;
   const RouteTable* routes_ = nullptr;  // from which the router speaks
   std::uint64_t looked_at_ = 0;         // a flag of mbufs: policies have been asked
+  std::unique_ptr<IpsecControl> control_;
   std::unique_ptr<IpsecWatch> watch_;
 };
 

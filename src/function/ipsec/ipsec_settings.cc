@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdio>
 #include <optional>
 #include <set>
 #include <span>
@@ -18,6 +19,7 @@ using ipsec::Protocol;
 using packet::IpAddress;
 
 constexpr std::uint32_t least_spi = 256;
+constexpr const char* direction_is_missing = "`direction` is missing: write \"in\" or \"out\"";
 constexpr std::uint64_t most_count = std::uint64_t{1} << 62;
 
 // An SA as its section has it, before its values are put together.
@@ -85,7 +87,7 @@ const std::vector<Option<SaWords>>& sa_settings() {
   using ipsec::Lifetime;
   using ipsec::Limit;
   static const std::vector<Option<SaWords>> all = option::all_reloadable<SaWords>(
-      {option::text("name", &SaWords::name, "what the SA is called in lists"),
+      {option::text("name", &SaWords::name, "what the SA is called in lists").by_default("its SPI"),
        direction_option<SaWords>("`in`: packets to this gateway, to be opened; `out`: to be protected"),
        needed<SaWords>("source", &SaWords::source, "IPv4 or IPv6 address", "the outer packet's source"),
        needed<SaWords>("destination", &SaWords::destination, "IPv4 or IPv6 address", "and its destination"),
@@ -143,7 +145,7 @@ Option<PolicyWords> port_option(const char* key, std::int64_t PolicyWords::*memb
 
 const std::vector<Option<PolicyWords>>& policy_settings() {
   static const std::vector<Option<PolicyWords>> all = option::all_reloadable<PolicyWords>(
-      {option::text("name", &PolicyWords::name, "what the policy is called in lists"),
+      {option::text("name", &PolicyWords::name, "what the policy is called in lists").by_default("what it is for"),
        direction_option<PolicyWords>("`out`: of packets that leave; `in`: of those that came in"),
        needed<PolicyWords>("source", &PolicyWords::source, "IPv4 or IPv6 prefix", "of the packets that it is for"),
        needed<PolicyWords>("destination", &PolicyWords::destination, "IPv4 or IPv6 prefix", "and their destination"),
@@ -210,53 +212,17 @@ void check_transport(Settings& section, ipsec::SaSettings& sa, const SaWords& wo
   sa.transform = std::move(*transform);
 }
 
+// Who has a name is of people, and of no IKE daemon (ipsec/security_association.h).
+std::string default_name(std::int64_t spi) {
+  char name[16];
+  std::snprintf(name, sizeof name, "0x%08x", static_cast<std::uint32_t>(spi));
+  return name;
+}
+
 void check_limit(Settings& section, const char* what, const ipsec::Limit& limit) {
   if (limit.soft == 0 || limit.hard == 0 || limit.soft <= limit.hard) return;
   section.error("soft_" + std::string(what),
                 "is above hard_" + std::string(what) + ": the SA would end without notice");
-}
-
-ipsec::SaSettings read_sa(Settings& section) {
-  section.hide_values();
-  SaWords words;
-  option::read(sa_settings(), section, words);
-  ipsec::SaSettings sa;
-  sa.name = words.name;
-  sa.direction = words.direction;
-  sa.mode = words.mode;
-  sa.reqid = static_cast<std::uint32_t>(words.reqid);
-  sa.id.spi = static_cast<std::uint32_t>(words.spi);
-  sa.id.protocol = words.protocol;
-  const auto source = read_address(section, "source", words.source);
-  const auto destination = read_address(section, "destination", words.destination);
-  if (source) sa.source = *source;
-  if (destination) sa.id.destination = *destination;
-  if (source && destination && source->family != destination->family) {
-    section.error("destination", "is of another family than `source`");
-  }
-  if (!section.has("direction")) section.error("", "`direction` is missing: write \"in\" or \"out\"");
-  if (!section.has("spi")) section.error("", "`spi` is missing");
-  check_transport(section, sa, words);
-  sa.esn = words.esn;
-  sa.replay_window = words.replay_window;
-  if ((words.udp_source != 0) != (words.udp_destination != 0)) {
-    section.error(words.udp_source != 0 ? "udp_source_port" : "udp_destination_port",
-                  "needs the other end's port beside it: UDP encapsulation has both");
-  } else if (words.udp_source != 0) {
-    if (sa.id.protocol == Protocol::ah) section.error("udp_source_port", "is of ESP alone (RFC 3948)");
-    sa.udp = ipsec::UdpPorts{words.udp_source, words.udp_destination};
-  }
-  sa.lifetime = words.lifetime;
-  check_limit(section, "bytes", sa.lifetime.bytes);
-  check_limit(section, "packets", sa.lifetime.packets);
-  check_limit(section, "seconds", sa.lifetime.seconds);
-  sa.dont_fragment = words.dont_fragment;
-  sa.copy_dscp = words.copy_dscp;
-  sa.ecn = words.ecn;
-  sa.pad_to = words.pad_to;
-  if (sa.pad_to != 0 && sa.mode == Mode::transport) section.error("pad_to", "is of tunnel mode alone");
-  section.finish();
-  return sa;
 }
 
 std::optional<packet::IpPrefix> read_prefix(Settings& section, const char* key, const std::string& text) {
@@ -293,61 +259,23 @@ ipsec::PortMatch port_match(std::int64_t port) {
   return port < 0 ? ipsec::PortMatch{} : ipsec::PortMatch{static_cast<std::uint16_t>(port), 0xffff};
 }
 
-ipsec::Policy read_policy(Settings& section) {
-  PolicyWords words;
-  option::read(policy_settings(), section, words);
-  ipsec::Policy policy{.direction = words.direction, .selector = {}, .action = words.action, .name = words.name};
-  policy.priority = static_cast<std::uint32_t>(words.priority);
+ipsec::Selector read_selector(Settings& section, const PolicyWords& words) {
+  ipsec::Selector selector;
   const auto source = read_prefix(section, "source", words.source);
   const auto destination = read_prefix(section, "destination", words.destination);
   if (source && destination && source->address.family != destination->address.family) {
     section.error("destination", "is of another family than `source`");
   }
-  if (source) policy.selector.source = *source;
-  if (destination) policy.selector.destination = *destination;
-  policy.selector.protocol = static_cast<std::uint8_t>(words.upper);
-  policy.selector.source_port = port_match(words.source_port);
-  policy.selector.destination_port = port_match(words.destination_port);
+  if (source) selector.source = *source;
+  if (destination) selector.destination = *destination;
+  selector.protocol = static_cast<std::uint8_t>(words.upper);
+  selector.source_port = port_match(words.source_port);
+  selector.destination_port = port_match(words.destination_port);
   if ((words.source_port >= 0 || words.destination_port >= 0) && words.upper == 0) {
     section.error(words.source_port >= 0 ? "source_port" : "destination_port",
                   "needs `upper_protocol` beside it: ports are a protocol's");
   }
-  if (!section.has("direction")) section.error("", "`direction` is missing: write \"in\" or \"out\"");
-  if (policy.action == ipsec::Action::protect) {
-    read_template(section, words, policy);
-  } else {
-    for (const char* const key : {"tunnel_source", "tunnel_destination", "reqid", "mode", "protocol"}) {
-      if (section.has(key)) section.error(key, "is of action = \"protect\" alone");
-    }
-  }
-  section.finish();
-  return policy;
-}
-
-template <class T, class Reader>
-Expected<T> read_one(std::string_view text, const std::string& what, std::string_view list, const Reader& reader) {
-  Diagnostics diagnostics;
-  auto settings = Settings::from_text(text, what, diagnostics);
-  if (!settings) return make_error(what + " is no TOML, which is all that can be said without showing it");
-  settings->hide_values();
-  std::optional<T> made;
-  if (settings->has("ipsec")) {
-    Settings ipsec = settings->section("ipsec");
-    std::vector<Settings> sections = ipsec.sections(list);
-    if (sections.size() == 1) {
-      made = reader(sections.front());
-    } else {
-      settings->error("ipsec", "give the keys of one [[ipsec." + std::string(list) + "]], with that line or without");
-    }
-    ipsec.finish();
-    settings->finish();
-  } else {
-    made = reader(*settings);
-  }
-  if (diagnostics.ok() && made) return std::move(*made);
-  std::string mistakes;
-  for (const std::string& line : diagnostics.lines) mistakes += (mistakes.empty() ? "" : "\n") + line;
-  return make_error(mistakes);
+  return selector;
 }
 
 }  // namespace
@@ -373,6 +301,93 @@ std::vector<OptionSection> ipsec_sections() {
       option::section("[[ipsec.policy]]", policy_settings(), "Which packets are protected, and how.")};
 }
 
+ipsec::SaSettings read_sa(Settings& section) {
+  section.hide_values();
+  SaWords words;
+  option::read(sa_settings(), section, words);
+  ipsec::SaSettings sa;
+  sa.name = words.name.empty() ? default_name(words.spi) : words.name;
+  sa.direction = words.direction;
+  sa.mode = words.mode;
+  sa.reqid = static_cast<std::uint32_t>(words.reqid);
+  sa.id.spi = static_cast<std::uint32_t>(words.spi);
+  sa.id.protocol = words.protocol;
+  const auto source = read_address(section, "source", words.source);
+  const auto destination = read_address(section, "destination", words.destination);
+  if (source) sa.source = *source;
+  if (destination) sa.id.destination = *destination;
+  if (source && destination && source->family != destination->family) {
+    section.error("destination", "is of another family than `source`");
+  }
+  if (!section.has("direction")) section.error("", direction_is_missing);
+  if (!section.has("spi")) section.error("", "`spi` is missing");
+  check_transport(section, sa, words);
+  crypto::wipe(words.key.data(), words.key.size());
+  crypto::wipe(words.auth_key.data(), words.auth_key.size());
+  sa.esn = words.esn;
+  sa.replay_window = words.replay_window;
+  if ((words.udp_source != 0) != (words.udp_destination != 0)) {
+    section.error(words.udp_source != 0 ? "udp_source_port" : "udp_destination_port",
+                  "needs the other end's port beside it: UDP encapsulation has both");
+  } else if (words.udp_source != 0) {
+    if (sa.id.protocol == Protocol::ah) section.error("udp_source_port", "is of ESP alone (RFC 3948)");
+    sa.udp = ipsec::UdpPorts{words.udp_source, words.udp_destination};
+  }
+  sa.lifetime = words.lifetime;
+  check_limit(section, "bytes", sa.lifetime.bytes);
+  check_limit(section, "packets", sa.lifetime.packets);
+  check_limit(section, "seconds", sa.lifetime.seconds);
+  sa.dont_fragment = words.dont_fragment;
+  sa.copy_dscp = words.copy_dscp;
+  sa.ecn = words.ecn;
+  sa.pad_to = words.pad_to;
+  if (sa.pad_to != 0 && sa.mode == Mode::transport) section.error("pad_to", "is of tunnel mode alone");
+  section.finish();
+  return sa;
+}
+
+ipsec::Policy read_policy(Settings& section) {
+  PolicyWords words;
+  option::read(policy_settings(), section, words);
+  ipsec::Policy policy{.direction = words.direction, .selector = {}, .action = words.action, .name = words.name};
+  policy.priority = static_cast<std::uint32_t>(words.priority);
+  policy.selector = read_selector(section, words);
+  if (policy.name.empty()) policy.name = policy.selector.str();
+  if (!section.has("direction")) section.error("", direction_is_missing);
+  if (policy.action == ipsec::Action::protect) {
+    read_template(section, words, policy);
+  } else {
+    for (const char* const key : {"tunnel_source", "tunnel_destination", "reqid", "mode", "protocol"}) {
+      if (section.has(key)) section.error(key, "is of action = \"protect\" alone");
+    }
+  }
+  section.finish();
+  return policy;
+}
+
+ipsec::SaId read_sa_id(Settings& section) {
+  section.hide_values();
+  ipsec::SaId id;
+  const auto destination = read_address(section, "destination", section.required_text("destination"));
+  if (destination) id.destination = *destination;
+  id.spi = static_cast<std::uint32_t>(section.integer("spi", 0, least_spi, 0xffffffff));
+  if (!section.has("spi")) section.error("", "`spi` is missing");
+  if (section.choice("protocol", "esp", {"esp", "ah"}) == "ah") id.protocol = Protocol::ah;
+  // The other keys of an SA may be there.
+  for (const Option<SaWords>& option : sa_settings()) section.is(option.key, "");
+  section.finish();
+  return id;
+}
+
+PolicyId read_policy_id(Settings& section) {
+  PolicyWords words;
+  option::read(policy_settings(), section, words);
+  if (!section.has("direction")) section.error("", direction_is_missing);
+  const PolicyId id{words.direction, read_selector(section, words).normal()};
+  section.finish();
+  return id;
+}
+
 IpsecOptions read_ipsec(Settings& settings) {
   settings.hide_values();
   IpsecOptions options;
@@ -388,20 +403,20 @@ IpsecOptions read_ipsec(Settings& settings) {
   if (options.sas.size() > options.max_sas) {
     settings.error("max_sas", "there are " + std::to_string(options.sas.size()) + " SAs: raise it above that");
   }
-  for (Settings& section : settings.sections("policy")) options.policies.push_back(read_policy(section));
+  std::set<PolicyId> policies;
+  for (Settings& section : settings.sections("policy")) {
+    ipsec::Policy policy = read_policy(section);
+    const bool is_whole = !policy.selector.source.address.empty() && !policy.selector.destination.address.empty();
+    if (is_whole && !policies.insert({policy.direction, policy.selector.normal()}).second) {
+      section.error("", "there is a policy for these packets already");
+    }
+    options.policies.push_back(std::move(policy));
+  }
   if (options.policies.size() > options.max_policies) {
     settings.error("max_policies",
                    "there are " + std::to_string(options.policies.size()) + " policies: raise it above that");
   }
   return options;
-}
-
-Expected<ipsec::SaSettings> read_sa_text(std::string_view text, const std::string& what) {
-  return read_one<ipsec::SaSettings>(text, what, "sa", read_sa);
-}
-
-Expected<ipsec::Policy> read_policy_text(std::string_view text, const std::string& what) {
-  return read_one<ipsec::Policy>(text, what, "policy", read_policy);
 }
 
 }  // namespace sluice::function

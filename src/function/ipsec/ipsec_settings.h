@@ -1,6 +1,7 @@
 // What [ipsec] says: SAs with keys of their own, policies, and where an IKE daemon finds the databases.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -17,9 +18,9 @@ namespace sluice::function {
 struct IpsecOptions {
   std::uint32_t max_sas = 4096;
   std::uint32_t max_policies = 4096;
-  std::string ike_socket;  // XFRM for an IKE daemon; empty: none
-  std::vector<ipsec::SaSettings> sas;
-  std::vector<ipsec::Policy> policies;
+  std::string ike_socket = {};  // XFRM for an IKE daemon; empty: none
+  std::vector<ipsec::SaSettings> sas = {};
+  std::vector<ipsec::Policy> policies = {};
 };
 
 // The keys of [ipsec] itself, and those of all its sections.
@@ -29,9 +30,23 @@ std::vector<OptionSection> ipsec_sections();
 // Reports what is wrong to `settings`, with its place; what it returns then is good for nothing.
 IpsecOptions read_ipsec(Settings& settings);
 
-// The keys of one [[ipsec.sa]] or [[ipsec.policy]], of the API; an Error has a line for each mistake. No message shows
-// a value of an SA.
+// One section, up to finish(): an [[ipsec.sa]] or [[ipsec.policy]]. No message shows a value of an SA.
+ipsec::SaSettings read_sa(Settings& section);
+ipsec::Policy read_policy(Settings& section);
+
+// What an SA and a policy are found by. Whatever else such a section may have is not looked at.
+struct PolicyId {
+  ipsec::Direction direction;
+  ipsec::Selector selector;  // in normal form
+  auto operator<=>(const PolicyId&) const = default;
+};
+ipsec::SaId read_sa_id(Settings& section);
+PolicyId read_policy_id(Settings& section);
+
+// The keys of one such section, of the API; an Error has a line for each mistake.
 Expected<ipsec::SaSettings> read_sa_text(std::string_view text, const std::string& what);
 Expected<ipsec::Policy> read_policy_text(std::string_view text, const std::string& what);
+Expected<ipsec::SaId> read_sa_id_text(std::string_view text, const std::string& what);
+Expected<PolicyId> read_policy_id_text(std::string_view text, const std::string& what);
 
 }  // namespace sluice::function

@@ -5,6 +5,7 @@
 #include "engine/port_table.h"
 #include "function/ipsec/ipsec.h"
 #include "function/ipsec/ipsec_settings.h"
+#include "function/ipsec/ipsec_type.h"
 
 namespace sluice::function {
 namespace {
@@ -18,7 +19,8 @@ const bool registered = engine::register_element(
      .options = ipsec_sections,
      .one_thread = true,
      .launches_alone = true,
-     .classify_time = std::chrono::nanoseconds(300)});
+     .classify_time = std::chrono::nanoseconds(300),
+     .find_trait = find_ipsec_type_trait});
 
 }  // namespace
 }  // namespace sluice::function

@@ -1,7 +1,6 @@
 #include "function/srtp/srtp_notes.h"
 
 #include <spdlog/fmt/fmt.h>
-#include <sys/stat.h>
 
 #include <algorithm>
 #include <utility>
@@ -53,14 +52,6 @@ std::vector<std::string> shared_key_notes(engine::SectionView& view) {
     largest_frame = std::max(largest_frame, view.ports[port].mtu + ethernet);
   }
   return shared_key_notes(read_streams(view.section, largest_frame, view.ports));
-}
-
-std::string readable_keys_note(engine::SectionView& view) {
-  struct stat facts {};
-  if (!view.section.has("stream") || stat(view.file.c_str(), &facts) != 0 || (facts.st_mode & S_IROTH) == 0) {
-    return "";
-  }
-  return view.file + ": every user of this machine can read its keys: chmod o= " + view.file;
 }
 
 std::vector<std::string> media_notes(const RtspOptions& options, bool admits) {

@@ -16,9 +16,6 @@ namespace sluice::function {
 // later the element says so itself, of the API's streams, too. The file has been checked.
 std::vector<std::string> shared_key_notes(engine::SectionView& view);
 
-// The file has keys, and every user of the machine may read it; empty: not so. For `check` and the start.
-std::string readable_keys_note(engine::SectionView& view);
-
 // What [srtp.rtsp] says that clients will not like, a sentence each, for `check` and the start. `admits`: streams are
 // admitted by a [profile].
 std::vector<std::string> media_notes(const RtspOptions& options, bool admits);

@@ -3,10 +3,6 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
-
-#include <filesystem>
-#include <fstream>
 
 namespace sluice::function {
 namespace {
@@ -56,21 +52,6 @@ TEST(SrtpNotes, OfKeysThatStreamsShare) {
   EXPECT_THAT(shared_key_notes(one), IsEmpty());
   View none("");
   EXPECT_THAT(shared_key_notes(none), IsEmpty());
-}
-
-TEST(SrtpNotes, OfKeysThatEverybodyMayRead) {
-  namespace fs = std::filesystem;
-  const fs::path file = fs::path(testing::TempDir()) / ("keys-" + std::to_string(getpid()) + ".toml");
-  std::ofstream(file).flush();
-  fs::permissions(file, fs::perms(0644));
-  View open(stream(7000), file.string());
-  EXPECT_EQ(readable_keys_note(open),
-            file.string() + ": every user of this machine can read its keys: chmod o= " + file.string());
-  View none("", file.string());
-  EXPECT_EQ(readable_keys_note(none), "");
-  fs::permissions(file, fs::perms(0640));
-  EXPECT_EQ(readable_keys_note(open), "");
-  fs::remove(file);
 }
 
 TEST(SrtpNotes, OfAHostThatGivesTheProxyTooLittle) {

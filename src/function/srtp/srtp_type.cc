@@ -9,6 +9,7 @@
 #include "engine/calibration.h"
 #include "engine/stream_source.h"
 #include "engine/traits.h"
+#include "function/readable_keys.h"
 #include "function/srtp/calibrate/made_streams.h"
 #include "function/srtp/calibrate/media_traffic.h"
 #include "function/srtp/described_streams.h"
@@ -30,7 +31,7 @@ class Type final : public engine::Api,
   std::vector<std::string> notes(engine::SectionView& view, Occasion occasion) const override {
     std::vector<std::string> all;
     if (occasion == Occasion::check) all = shared_key_notes(view);
-    if (std::string note = readable_keys_note(view); !note.empty()) all.push_back(std::move(note));
+    if (std::string note = readable_keys_note(view, "stream"); !note.empty()) all.push_back(std::move(note));
     if (occasion == Occasion::check) std::ranges::move(rtsp_notes(view, host_limits()), std::back_inserter(all));
     return all;
   }

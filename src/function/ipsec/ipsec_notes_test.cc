@@ -1,0 +1,98 @@
+// What check and the start say of [ipsec] that is no mistake.
+#include "function/ipsec/ipsec_notes.h"
+
+#include <gmock/gmock.h>
+
+#include "function/ipsec/ipsec_control_trial_test.h"
+
+namespace sluice::function {
+namespace {
+
+using test::policy;
+using test::sa;
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+ipsec::SaSettings counting(const std::string& proposal, unsigned key_bytes, const std::string& direction = "out") {
+  const bool out = direction == "out";
+  return read_sa_text("direction = \"" + direction + "\"\nname = \"" + proposal + "\"\nspi = 0x1001\nproposal = \"" +
+                          proposal + "\"\nkey = \"" + std::string(std::size_t{2} * key_bytes, '1') +
+                          (proposal == "aes128ctr-sha1" ? "\"\nauth_key = \"" + std::string(40, '1') : "") +
+                          "\"\nsource = \"192.0.2." + (out ? "1" : "2") + "\"\ndestination = \"192.0.2." +
+                          (out ? "2" : "1") + "\"\n",
+                      "sa")
+      .value();
+}
+
+TEST(IpsecNotes, AreNoneOfATunnelWithBothWays) {
+  EXPECT_THAT(ipsec_notes({.sas = {sa("in", 0x1001), sa("out", 0x2002)},
+                           .policies = {policy("in", "10.2.0.0/24"), policy("out", "10.2.0.0/24")}}),
+              IsEmpty());
+  EXPECT_THAT(ipsec_notes({}), IsEmpty());
+}
+
+TEST(IpsecNotes, OfCounterModesWithKeysOfAFile) {
+  const auto notes = [](const ipsec::SaSettings& one) {
+    return ipsec_notes({.sas = {one}, .policies = {policy("out", "10.2.0.0/24"), policy("in", "10.2.0.0/24")}});
+  };
+  IpsecOptions options{.sas = {}, .policies = {policy("out", "10.2.0.0/24")}};
+  for (const auto& [proposal, bytes] :
+       {std::pair("aes128gcm16", 20U), {"aes128ctr-sha1", 20U}, {"chacha20poly1305", 36U}}) {
+    EXPECT_THAT(notes(counting(proposal, bytes)),
+                ElementsAre(AllOf(HasSubstr("the SA \"" + std::string(proposal) + "\": a cipher in counter mode"),
+                                  HasSubstr("RFC 4106 section 2"), HasSubstr("begin at a random number"),
+                                  Not(HasSubstr("1111")))));
+    options.sas.push_back(counting(proposal, bytes));
+  }
+  options.sas.push_back(options.sas.front());
+  EXPECT_THAT(ipsec_notes(options), ElementsAre(HasSubstr("the SAs \"aes128gcm16\", \"aes128ctr-sha1\", "
+                                                          "\"chacha20poly1305\" and 1 more: ")));
+  // Of an inbound SA the other end takes the IVs.
+  EXPECT_THAT(ipsec_notes({.sas = {counting("aes128gcm16", 20, "in")}, .policies = {policy("in", "10.2.0.0/24")}}),
+              IsEmpty());
+}
+
+TEST(IpsecNotes, OfAPolicyWithoutAnSa) {
+  IpsecOptions options{.policies = {policy("out", "10.2.0.0/24"), policy("in", "10.2.0.0/24")}};
+  EXPECT_THAT(ipsec_notes(options), ElementsAre(AllOf(HasSubstr("the policy \"10.1.0.0/24 -> 10.2.0.0/24\" has no SA"),
+                                                      HasSubstr("dropped as ipsec_no_sa"))));
+  options.ike_socket = "/run/x";
+  EXPECT_THAT(ipsec_notes(options), IsEmpty());
+  options.ike_socket.clear();
+  options.policies = {policy("out", "10.2.0.0/24", "reqid = 7\n"), policy("in", "10.2.0.0/24")};
+  options.sas = {sa("out", 0x2002, "aa", "reqid = 8\n")};
+  EXPECT_THAT(ipsec_notes(options), ElementsAre(HasSubstr("has no SA"), HasSubstr("the SA \"0x00002002\" is used by")));
+  options.sas = {sa("out", 0x2002, "aa", "reqid = 7\n")};
+  EXPECT_THAT(ipsec_notes(options), IsEmpty());
+  options.policies = {policy("out", "10.2.0.0/24")};
+  EXPECT_THAT(ipsec_notes(options), IsEmpty()) << "a policy without reqid takes any between the ends";
+}
+
+TEST(IpsecNotes, OfAnSaWithoutAPolicy) {
+  EXPECT_THAT(ipsec_notes({.sas = {sa("in", 0x1001)}, .policies = {}}),
+              ElementsAre(HasSubstr("the SA \"0x00001001\" is used by no policy of the file")));
+  EXPECT_THAT(ipsec_notes({.ike_socket = "/run/x", .sas = {sa("in", 0x1001)}, .policies = {}}), IsEmpty());
+}
+
+TEST(IpsecNotes, OfTransportMode) {
+  const std::string transport = "mode = \"transport\"\n";
+  const auto hosts = [&](const std::string& direction, const std::string& far) {
+    const bool out = direction == "out";
+    return read_policy_text("direction = \"" + direction + "\"\nsource = \"" + (out ? "192.0.2.1" : far) +
+                                "\"\ndestination = \"" + (out ? far : "192.0.2.1") + "\"\n" + transport,
+                            "policy")
+        .value();
+  };
+  EXPECT_THAT(ipsec_notes({.sas = {sa("in", 0x1001, "aa", transport)}, .policies = {}}), IsEmpty())
+      << "what it opens needs no policy";
+  EXPECT_THAT(ipsec_notes({.sas = {sa("out", 0x1001, "aa", transport)}, .policies = {hosts("out", "192.0.2.0/24")}}),
+              IsEmpty());
+  EXPECT_THAT(ipsec_notes({.sas = {sa("out", 0x1001, "aa", transport)}, .policies = {hosts("out", "192.0.9.0/24")}}),
+              ElementsAre(HasSubstr("has no SA"), HasSubstr("is used by no policy")));
+}
+
+}  // namespace
+}  // namespace sluice::function
