@@ -1,7 +1,7 @@
 # sluice_room(NAME [DEPENDS room...] [LIBS target...])
 #
 # One folder under src/ is one room. From its files, found by name:
-#   *.cc            -> sluice_NAME        the room's library (main.cc is left out)
+#   *.cc            -> sluice_NAME        the room's library (main.cc is left out, and preload.cc, which is for other programs)
 #   *.cu            -> sluice_NAME_cuda   compiled by nvcc, runs on a GPU
 #                      sluice_NAME_simt   the same source compiled by the host compiler against device/simt (tests only)
 #   *_test.cc       -> sluice_NAME_test     unit tests, linked with the SIMT shim (runs in CI, under sanitizers); for
@@ -21,7 +21,7 @@ function(sluice_room name)
   list(FILTER tests INCLUDE REGEX "_test\\.cc$")
   set(benches ${sources})
   list(FILTER benches INCLUDE REGEX "_bench\\.cc$")
-  list(FILTER sources EXCLUDE REGEX "((_test|_bench|_fuzz)|/main)\\.cc$")
+  list(FILTER sources EXCLUDE REGEX "((_test|_bench|_fuzz)|/(main|preload))\\.cc$")
   set(shim ${sources})
   list(FILTER shim INCLUDE REGEX "/simt/")
   list(FILTER sources EXCLUDE REGEX "/simt/")

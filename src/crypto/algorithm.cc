@@ -104,6 +104,29 @@ std::string why_no_key(const KeyMaterial& material, bool gcm) {
   return {};
 }
 
+std::string why_no_job(const Key& key, const Job& job) {
+  if (key.cipher == Cipher::none) return "its key is not installed";
+  const std::string name(algorithm_name(key.cipher, key.hash));
+  const std::size_t clear = job.cipher_offset, text = job.cipher_length, iv = explicit_iv_length(key.cipher);
+  const bool opens = (job.flags & job_opens) != 0, suffix = (job.flags & job_has_suffix) != 0;
+  if (clear + text == 0 || clear + text > 65'535) {
+    return name + ": a packet of " + std::to_string(clear + text) + " bytes: must be 1 to 65535";
+  }
+  if (clear < iv) {
+    return name + ": a clear part of " + std::to_string(clear) + " bytes: its IV at the end has " + std::to_string(iv);
+  }
+  if (iv != 0 && key.hash == Hash::none && suffix && clear != 8 + iv) {
+    return name + ": a clear part of " + std::to_string(clear) + " bytes: with a suffix must be " +
+           std::to_string(8 + iv);
+  }
+  if (key.cipher != Cipher::aes_cbc) return {};
+  if (text == 0 || text % aes_block != 0) {
+    return name + ": a text of " + std::to_string(text) + " bytes: must be whole blocks of 16, one at least";
+  }
+  if (opens != (key.opens != 0)) return name + (opens ? ": its key is for sealing" : ": its key is for opening");
+  return {};
+}
+
 const Side* side_for(std::span<const Side* const> sides, Cipher cipher, Hash hash, std::size_t key_length) {
   const Algorithm* const one = algorithm(cipher, hash);
   if (one == nullptr || std::ranges::find(one->key_lengths, key_length) == one->key_lengths.end()) return nullptr;

@@ -240,6 +240,7 @@ TEST_P(GpuCryptoTest, KeysChangeWhileABatchRuns) {
       all_keys_.release(slot);
       ASSERT_EQ(install(), slot);
     }
+    for (std::uint32_t i = half; i < 2 * half; ++i) fit(jobs_[i]);
     while (!crypto_->up_to_date()) ASSERT_TRUE(crypto_->sync(gpu_->stream(0)));
     ASSERT_TRUE(crypto_->run({jobs_ + half, verdicts_ + half, half}, gpu_->stream(1)));
     wait(gpu_->stream(0));

@@ -153,7 +153,7 @@ class GpuCryptoTest : public testing::TestWithParam<Repertoire> {
 
   // By what the jobs are and how long, as an element would.
   void put_in_order(std::vector<GpuBatch>& batches) {
-    std::uint32_t place = 0;
+    std::uint32_t& place = places_ = 0;
     for (GpuBatch& batch : batches) {
       for (std::uint32_t i = 0; i < batch.count; ++i) {
         const Job& job = batch.jobs[i];
@@ -335,8 +335,9 @@ class GpuCryptoTest : public testing::TestWithParam<Repertoire> {
   std::size_t own_bytes_ = 0;  // behind each packet
   std::uint8_t* memory_ = nullptr;
   bool ordered_ = false, makes_order_ = false;  // batches
-  static constexpr std::uint32_t most_places = most_jobs + 32 * (most_together + 1);
+  static constexpr std::uint32_t most_places = most_jobs + 32 * 64 * most_together;
   std::uint16_t* order_ = nullptr;
+  std::uint32_t places_ = 0;  // of it
   std::uint32_t* times_ = nullptr;
   device::WarpTimes warp_times_{64, 6, 256};
   device::WarpSchedule schedule_{{.max_items = most_jobs, .kinds = 64}, warp_times_};

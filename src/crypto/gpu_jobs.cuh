@@ -42,6 +42,7 @@ class JobWarp {
     count_ = count;
     if constexpr (For::all) {
       if (work_.order != nullptr) look_up(first, count);
+      if (count_ == 0) return;
     }
     Packet packet;
     load_job(packet);

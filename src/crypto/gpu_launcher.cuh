@@ -23,7 +23,9 @@ constexpr std::size_t shared_bytes(unsigned block_warps, unsigned tables) {
 
 // Warps to a block. For media four where its shared memory has 109 KB, of which an H200's multiprocessor has capacity
 // for two blocks; two from 71 KB on; one on a GPU with 64 KB. For all algorithms up to eight, or seven with the inverse
-// table, that take all of a multiprocessor's; but no more than give each multiprocessor a block.
+// table, that take all of a multiprocessor's; but no more than give each multiprocessor a block. Of 8,192 packets there
+// are two, of 32 packets each, and another batch's block finds capacity beside it: packets that CBC seals are not done
+// sooner by more warps, for a lane does one.
 class JobLauncher {
  public:
   // Of GPU `index`, which is the current one.
@@ -65,7 +67,7 @@ class JobLauncher {
   }
 
   Expected<void> launch_media(const GpuWork& work, cudaStream_t stream) const {
-    const unsigned per_warp = device::frames_per_warp(work.count, worth_warps);
+    const unsigned per_warp = device::frames_per_warp(work.count, worth_media_warps);
     const unsigned per_block = per_warp * media_warps_;
     const unsigned blocks = std::min(most_media_blocks, (work.count + per_block - 1) / per_block);
     SLUICE_CUDA_TRY(device::launch(work.sums == nullptr ? do_media_jobs<false> : do_media_jobs<true>, blocks,
@@ -76,7 +78,7 @@ class JobLauncher {
   Expected<void> launch_all(const GpuWork& work, cudaStream_t stream) const {
     const unsigned tables = work.has_inverse ? 2 : 1, most = all_warps_[tables - 1];
     if (most == 0) return make_error("this GPU's shared memory has no capacity for the tables of AES-CBC");
-    const unsigned per_warp = device::frames_per_warp(work.count, worth_all_warps * multiprocessors_);
+    const unsigned per_warp = device::frames_per_warp(work.count, multiprocessors_ * 3 / 2);
     const unsigned warps = (work.count + per_warp - 1) / per_warp;
     const unsigned block_warps = std::clamp((warps + multiprocessors_ - 1) / multiprocessors_, 1U, most);
     const unsigned blocks = std::min((warps + block_warps - 1) / block_warps, multiprocessors_);
@@ -89,9 +91,7 @@ class JobLauncher {
  private:
   static constexpr std::uint32_t most_in_order = device::no_item;
   static constexpr unsigned most_media_blocks = 264;
-  // Below so many groups of 32 packets a warp takes fewer at a time. Packets of CBC are sealed each by a lane, so fewer
-  // to a warp are not done sooner: what is left of a multiprocessor is the next batch's.
-  static constexpr unsigned worth_warps = 512, worth_all_warps = 2;  // of media in all, of all to a multiprocessor
+  static constexpr unsigned worth_media_warps = 512;  // below so many groups of 32 a warp takes fewer packets at a time
 
   unsigned multiprocessors_ = 1, media_warps_ = 1;
   std::array<unsigned, 2> all_warps_ = {};  // at most, with one table and with two; 0: not even one

@@ -17,7 +17,7 @@ namespace sluice::crypto {
 inline constexpr unsigned order_threads = 1024;
 
 constexpr std::size_t order_shared_bytes(std::uint32_t jobs) {
-  return jobs * sizeof(std::uint16_t);
+  return (jobs * sizeof(std::uint16_t) + 127) / 128 * 128;
 }
 
 class JobOrder {

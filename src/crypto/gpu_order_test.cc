@@ -53,7 +53,7 @@ TEST_P(GpuOrderTest, BatchesInAnOrderDoAsTheCpuDoes) {
       ordered_ = count % 3 != 0;
       makes_order_ = !ordered_;
       ASSERT_NO_FATAL_FAILURE(compare(count, count % 2));
-      EXPECT_EQ(timed(), ordered_ ? (count + 31) / 32 : 0);
+      EXPECT_EQ(timed(), ordered_ ? places_ / 32 : 0);
     }
   }
 }
@@ -90,7 +90,7 @@ TEST_P(GpuOrderTest, TimesOfWarpsAreLearned) {
     fit(jobs_[i]);
   }
   ASSERT_NO_FATAL_FAILURE(run(600));
-  const std::span labels(labels_.data(), (600 + 31) / 32);
+  const std::span labels(labels_.data(), places_ / 32);
   warp_times_.learn(labels, std::span(times_, labels.size()));
   std::map<std::uint16_t, std::pair<std::uint32_t, std::uint32_t>> range;
   for (std::size_t w = 0; w < labels.size(); ++w) {

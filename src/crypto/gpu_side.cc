@@ -4,10 +4,10 @@
 namespace sluice::crypto {
 
 const Side& gpu_side() {
-  static constexpr Side side = {
-      .name = "CUDA", .priority = 1, .can = [](const Algorithm& algorithm, std::size_t) {
-        return algorithm.cipher != Cipher::none && algorithm.cipher != Cipher::chacha20_poly1305_esp;
-      }};
+  static constexpr Side side = {.name = "CUDA", .priority = 1, .can = [](const Algorithm& algorithm, std::size_t) {
+                                  return algorithm.cipher != Cipher::none &&
+                                         algorithm.cipher != Cipher::chacha20_poly1305_esp;
+                                }};
   return side;
 }
 

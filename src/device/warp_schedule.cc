@@ -18,7 +18,7 @@ WarpSchedule::WarpSchedule(const WarpScheduleOptions& options, const WarpTimes& 
       range_shift_(static_cast<unsigned>(std::countr_zero(options.range_bytes))),
       kinds_(options.grouping == WarpGrouping::by_length ? 1 : options.kinds),
       ranges_(options.grouping == WarpGrouping::by_kind ? 1 : options.ranges),
-      most_bins_(options.max_items / options.bin_items + 1),
+      most_bins_(options.max_items / options.bin_items + (options.mixes_kinds ? 1 : kinds_)),
       waiting_((std::size_t{kinds_} * ranges_ + most_bins_) * options.bin_items),
       next_(std::size_t{kinds_} * ranges_),
       longest_(next_.size()),
@@ -43,12 +43,16 @@ void WarpSchedule::begin() {
 // Of one label behind the other, those with longer items first. Returns how many places they take.
 std::uint32_t WarpSchedule::put_leftovers(std::span<std::uint16_t> items) const {
   std::uint32_t put = 0;
+  const auto fill_up = [&] {
+    while (put % options_.bin_items != 0) items[put++] = no_item;
+  };
   for (std::size_t label = next_.size(); label-- > 0;) {
     const std::uint32_t left = next_[label] % options_.bin_items;
     std::copy_n(waiting_.data() + (next_[label] - left), left, items.data() + put);
     put += left;
+    if (!options_.mixes_kinds && label % ranges_ == 0) fill_up();
   }
-  while (put % options_.bin_items != 0) items[put++] = no_item;
+  fill_up();
   return put;
 }
 

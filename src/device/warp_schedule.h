@@ -11,13 +11,14 @@
 // An item's label is its kind (its algorithm and direction, say) and the range of its length. It goes to its label's
 // wait bin; a full one becomes an active bin. What wait bins hold at the end are leftovers: they go into mixed bins,
 // which are served first, as the paper serves leftovers, but in this batch instead of the next: nothing waits, and
-// nothing is reordered. They stand there label by label, so that a mixed bin has few kinds; no_item fills the last one
-// up. Active bins follow, the longest expected time first (LPTF). Bins of one label are in the order of the batch, and
-// so are items of a bin.
+// nothing is reordered. They stand there label by label, those of a kind longest first. By default a mixed bin has one
+// kind only, and no_item fills it up: a warp with two takes as long as both together, and one that is half empty no
+// longer than a full one. Active bins follow, the longest expected time first (LPTF). Bins of one label are in the
+// order of the batch, and so are items of a bin.
 //
-// Threads: one at a time. No allocation after the constructor. Cost on one core of 2.6 GHz: 2.5 ns an item in batches
-// of 2,048 or more, 4 ns in batches of 256 (`sluice_device_bench`). Errors: none; more items than max_items are the
-// caller's mistake, kinds from `kinds` on count as the last.
+// Threads: one at a time. No allocation after the constructor. Cost on one core of 2.6 GHz: 2.5 to 3 ns an item in
+// batches of 2,048 or more, 5 ns in batches of 256 (`sluice_device_bench`). Errors: none; more items than max_items are
+// the caller's mistake, kinds from `kinds` on count as the last.
 #pragma once
 
 #include <cstdint>
@@ -48,6 +49,7 @@ struct WarpScheduleOptions {
   std::uint32_t range_bytes = 256;  // of a length range, a power of two: the first begins at 0, the last has no end
   unsigned ranges = 6;
   std::uint32_t bin_items = 32;  // a power of two, of at least 32
+  bool mixes_kinds = false;      // as the paper does: mixed bins are full but for the last
   WarpGrouping grouping = WarpGrouping::sorted;
 };
 

@@ -24,9 +24,14 @@ struct Item {
 // A schedule with memory for what it gives.
 class Scheduler {
  public:
-  explicit Scheduler(WarpGrouping grouping, std::uint32_t max_items = 9000, std::uint32_t bin_items = 32)
+  explicit Scheduler(WarpGrouping grouping, bool mixes_kinds = false, std::uint32_t bin_items = 32)
       : times(kinds, ranges, 256),
-        schedule({.max_items = max_items, .kinds = kinds, .bin_items = bin_items, .grouping = grouping}, times),
+        schedule({.max_items = 9000,
+                  .kinds = kinds,
+                  .bin_items = bin_items,
+                  .mixes_kinds = mixes_kinds,
+                  .grouping = grouping},
+                 times),
         items_(schedule.most_items()),
         labels_(schedule.most_labels()) {}
 
@@ -55,11 +60,12 @@ std::size_t leftover_warps(const WarpOrder& order) {
       order.labels.begin());
 }
 
-// What holds of any order: each item once, no_item only at the end of the mixed bins, warps of one label where one is
-// told, and items of a warp and of a label as they were in the batch.
-void expect_sound(const WarpOrder& order, const std::vector<Item>& items, std::uint32_t bin_items) {
+// What holds of any order: each item once, no_item only at the end of a mixed bin, of one only where kinds are mixed,
+// and of one kind only where not; warps of one label where one is told, and items of a warp and of a label as they were
+// in the batch.
+void expect_sound(const WarpOrder& order, const std::vector<Item>& items, std::uint32_t bin_items, bool mixes_kinds) {
   ASSERT_EQ(order.items.size() % bin_items, 0U);
-  ASSERT_LT(order.items.size(), items.size() + bin_items);
+  ASSERT_LE(order.items.size(), items.size() + (mixes_kinds ? 1 : kinds) * (bin_items - 1));
   ASSERT_EQ(order.labels.size(), order.items.size() / 32);
   std::vector<bool> seen(items.size());
   const std::size_t leftovers = leftover_warps(order);
@@ -68,7 +74,8 @@ void expect_sound(const WarpOrder& order, const std::vector<Item>& items, std::u
     const std::uint16_t item = order.items[at], label = order.labels[at / 32];
     if (item == no_item) {
       ASSERT_LT(at / 32, leftovers) << "in a full bin";
-      ASSERT_TRUE(at + 1 == leftovers * 32 || order.items[at + 1] == no_item);
+      ASSERT_TRUE((at + 1) % bin_items == 0 || order.items[at + 1] == no_item);
+      ASSERT_TRUE(!mixes_kinds || at / bin_items + 1 == leftovers * 32 / bin_items) << "not in the last mixed bin";
       continue;
     }
     ASSERT_LT(item, items.size());
@@ -76,6 +83,8 @@ void expect_sound(const WarpOrder& order, const std::vector<Item>& items, std::u
     seen[item] = true;
     if (at / 32 < leftovers) {
       ASSERT_EQ(label, mixed_label);
+      const std::uint16_t first = order.items[at / bin_items * bin_items];
+      ASSERT_TRUE(mixes_kinds || items[item].kind == items[first].kind);
       continue;
     }
     ASSERT_EQ(items[item].label(), label) << "at " << at;
@@ -89,15 +98,17 @@ TEST(WarpSchedule, ItemsOfAFullBinHaveOneLabel) {
   std::mt19937 random(1);
   for (const std::uint32_t bin_items : {32, 64, 128}) {
     for (const WarpGrouping grouping : {WarpGrouping::by_both, WarpGrouping::sorted}) {
-      Scheduler scheduler(grouping, 9000, bin_items);
-      for (const std::size_t count : {0, 1, 31, 32, 33, 1000, 8192, 9000, 64}) {
-        SCOPED_TRACE(std::string(warp_grouping_name(grouping)) + ", " + std::to_string(count) + " items in bins of " +
-                     std::to_string(bin_items));
-        const auto items = random_items(random, count);
-        const WarpOrder order = scheduler.order(items);
-        ASSERT_NO_FATAL_FAILURE(expect_sound(order, items, bin_items));
-        EXPECT_EQ(scheduler.schedule.count(), 0U);
-        EXPECT_LE(order.items.size(), scheduler.schedule.most_items());
+      for (const bool mixes_kinds : {false, true}) {
+        Scheduler scheduler(grouping, mixes_kinds, bin_items);
+        for (const std::size_t count : {0, 1, 31, 32, 33, 1000, 8192, 9000, 64}) {
+          SCOPED_TRACE(std::string(warp_grouping_name(grouping)) + ", " + std::to_string(count) + " items in bins of " +
+                       std::to_string(bin_items));
+          const auto items = random_items(random, count);
+          const WarpOrder order = scheduler.order(items);
+          ASSERT_NO_FATAL_FAILURE(expect_sound(order, items, bin_items, mixes_kinds));
+          EXPECT_EQ(scheduler.schedule.count(), 0U);
+          EXPECT_LE(order.items.size(), scheduler.schedule.most_items());
+        }
       }
     }
   }
@@ -106,13 +117,17 @@ TEST(WarpSchedule, ItemsOfAFullBinHaveOneLabel) {
 // A wait bin never holds a whole bin, so there are as many full bins as there can be.
 TEST(WarpSchedule, LeftoversAreFirstAndFew) {
   std::mt19937 random(2);
-  Scheduler scheduler(WarpGrouping::sorted);
   const auto items = random_items(random, 8192);
-  std::vector<std::size_t> of_label(kinds * ranges);
+  std::vector<std::size_t> of_label(kinds * ranges), of_kind(kinds);
   for (const Item& item : items) ++of_label[item.label()];
-  std::size_t left = 0;
-  for (const std::size_t count : of_label) left += count % 32;
-  EXPECT_EQ(leftover_warps(scheduler.order(items)), (left + 31) / 32);
+  for (std::size_t label = 0; label < of_label.size(); ++label) of_kind[label / ranges] += of_label[label] % 32;
+  std::size_t left = 0, apart = 0;
+  for (const std::size_t count : of_kind) {
+    left += count;
+    apart += (count + 31) / 32;
+  }
+  EXPECT_EQ(leftover_warps(Scheduler(WarpGrouping::sorted, true).order(items)), (left + 31) / 32);
+  EXPECT_EQ(leftover_warps(Scheduler(WarpGrouping::sorted, false).order(items)), apart);
 }
 
 // Mixed bins hold what is left of a label together: there are as many changes as labels.
@@ -149,7 +164,7 @@ TEST(WarpSchedule, LongestBinsAreFirstByWhatWasMeasured) {
     }
     const auto items = random_items(random, 8192);
     const WarpOrder order = scheduler.order(items);
-    ASSERT_NO_FATAL_FAILURE(expect_sound(order, items, 32));
+    ASSERT_NO_FATAL_FAILURE(expect_sound(order, items, 32, false));
     const auto labels = order.labels.subspan(leftover_warps(order));
     ASSERT_GT(labels.size(), 200U);
     const auto time = [&](std::uint16_t label) { return scheduler.times.of(label); };

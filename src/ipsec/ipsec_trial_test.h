@@ -56,17 +56,18 @@ class Random {
     }
     return key;
   }
-  // Like what flow() gives, with masks of any kind.
-  Selector selector() {
+  // Like what flow() gives, with masks of any kind; not `varied`: of a few kinds.
+  Selector selector(bool varied = true) {
     const bool ipv4 = !once_in(3);
     const auto length = [&]() -> unsigned {
       constexpr unsigned lengths4[] = {0, 8, 14, 15, 16, 24, 31, 32}, lengths6[] = {0, 32, 39, 40, 64, 113, 127, 128};
-      return (ipv4 ? lengths4 : lengths6)[below(8)];
+      return (ipv4 ? lengths4 : lengths6)[varied ? below(8) : 5 + below(3)];
     };
     Selector selector;
     selector.source = packet::IpPrefix::of(address(ipv4), length());
     selector.destination = packet::IpPrefix::of(address(ipv4), length());
     if (once_in(2)) selector.protocol = once_in(2) ? 17 : 6;
+    if (!varied) return selector;
     const auto port = [&] {
       constexpr std::uint16_t masks[] = {0xffff, 0xfffe, 1};
       return PortMatch{static_cast<std::uint16_t>(below(4)), masks[below(3)]};

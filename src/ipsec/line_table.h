@@ -27,7 +27,7 @@ namespace sluice::ipsec {
 
 class LineTable {
  public:
-  static constexpr std::uint32_t none = 0xffffffff;
+  static constexpr std::uint32_t none = 0xffffffff, unsure = 0xfffffffe;  // no indices
 
   // More than `capacity` entries are possible, at growing cost.
   explicit LineTable(std::size_t capacity)
@@ -37,14 +37,19 @@ class LineTable {
 
   // Some time before find().
   void prefetch(std::uint64_t hash) const { sluice::prefetch(&lines_[hash & mask_]); }
-  // The index that find() asks about first, or none: to prefetch what it stands for.
+  // The index that find() asks about first, to prefetch what it stands for; none: find() would find nothing; unsure:
+  // only find() knows. Without branches, for nobody could foretell them.
   std::uint32_t probable(std::uint64_t hash) const {
+    const Line& line = lines_[hash & mask_];
     const std::uint32_t tag = tag_of(hash);
-    for (const auto& place : lines_[hash & mask_].entry) {
-      const std::uint64_t entry = place.load(std::memory_order_relaxed);
-      if (entry >> 32 == tag) return static_cast<std::uint32_t>(entry);
+    std::array<std::uint64_t, places_of_line> entry;  // as they were: they may go meanwhile
+    std::uint32_t places = 0;
+    for (std::size_t i = 0; i < entry.size(); ++i) {
+      entry[i] = line.entry[i].load(std::memory_order_acquire);
+      places |= std::uint32_t{entry[i] >> 32 == tag} << i;
     }
-    return none;
+    if (places == 0) return line.more.load(std::memory_order_relaxed) == nullptr ? none : unsure;
+    return static_cast<std::uint32_t>(entry[std::countr_zero(places)]);
   }
   // The first index with this hash for which is(index) says true, or none.
   template <class Is>
@@ -69,8 +74,9 @@ class LineTable {
   }
 
  private:
+  static constexpr std::size_t places_of_line = 7;
   struct alignas(64) Line {
-    std::array<std::atomic<std::uint64_t>, 7> entry{};  // tag << 32 | index; 0: free
+    std::array<std::atomic<std::uint64_t>, places_of_line> entry{};  // tag << 32 | index; 0: free
     std::atomic<Line*> more{nullptr};
   };
 

@@ -18,7 +18,7 @@ std::unique_ptr<Sa> made(Protocol protocol, Mode mode, std::string_view source, 
   SaSettings settings = test::sa(Direction::in, source, here, 0x1000, reqid);
   settings.id.protocol = protocol;
   settings.mode = mode;
-  return std::make_unique<Sa>(settings, 0, 0);
+  return std::make_unique<Sa>(settings, 0, 0, 0);
 }
 
 TEST(PolicyCheck, WantsWhatItsTemplatesSay) {

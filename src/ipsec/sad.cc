@@ -30,6 +30,7 @@ std::uint64_t Sad::hash_of(const SadKey& key) const {
 
 void Sad::find(std::span<const SadKey> keys, Sa** found) const {
   std::array<std::uint64_t, burst> hash;
+  std::array<std::uint32_t, burst> probable;
   for (std::size_t done = 0; done < keys.size(); done += burst) {
     const std::size_t count = std::min(burst, keys.size() - done);
     for (std::size_t i = 0; i < count; ++i) {
@@ -37,12 +38,14 @@ void Sad::find(std::span<const SadKey> keys, Sa** found) const {
       table_.prefetch(hash[i]);
     }
     for (std::size_t i = 0; i < count; ++i) {
-      const std::uint32_t index = table_.probable(hash[i]);
-      if (index != LineTable::none) prefetch(pool_.at(index), hot_bytes);
+      probable[i] = table_.probable(hash[i]);
+      if (probable[i] < LineTable::unsure) prefetch(pool_.at(probable[i]), hot_bytes);
     }
     for (std::size_t i = 0; i < count; ++i) {
       const SadKey& key = keys[done + i];
-      const std::uint32_t index = table_.find(hash[i], [&](std::uint32_t at) { return key_of(*pool_.at(at)) == key; });
+      const auto is = [&](std::uint32_t index) { return key_of(*pool_.at(index)) == key; };
+      std::uint32_t index = probable[i];
+      if (index == LineTable::unsure || (index != LineTable::none && !is(index))) index = table_.find(hash[i], is);
       found[done + i] = index == LineTable::none ? nullptr : pool_.at(index);
     }
   }

@@ -102,16 +102,21 @@ Expected<Spd::Handle> Spd::make(const Policy& policy, bool replaces) {
   return made;
 }
 
-void Spd::count(std::uint64_t rank, TupleState& tuple) {
-  lists_changed_ |= tuple.ranks.empty() || rank < tuple.ranks.begin()->first;
-  ++tuple.ranks[rank];
+// Both before and after the change: what is packed is listed by itself.
+void Spd::enter(PolicyEntry& entry, TupleState& tuple) {
+  const Rank rank(entry.rank, entry.order);
+  tuple.policies.emplace(rank, &entry);
+  lists_changed_ |= tuple.policies.size() <= few + 1 || tuple.policies.begin()->first == rank;
+  by_rank_.emplace(rank, &entry);
+  by_order_.emplace(entry.order, &entry);
 }
 
-void Spd::discount(std::uint64_t rank, TupleState& tuple) {
-  const auto at = tuple.ranks.find(rank);
-  if (--at->second != 0) return;
-  lists_changed_ |= at == tuple.ranks.begin();
-  tuple.ranks.erase(at);
+void Spd::leave(const PolicyEntry& entry, TupleState& tuple) {
+  const Rank rank(entry.rank, entry.order);
+  lists_changed_ |= tuple.policies.size() <= few + 1 || tuple.policies.begin()->first == rank;
+  tuple.policies.erase(rank);
+  by_rank_.erase(rank);
+  by_order_.erase(entry.order);
 }
 
 // The table first, the list of tuples then: what a search sees in between is what was before.
@@ -126,17 +131,14 @@ Spd::Handle Spd::put(Handle fresh) {
   entry->tuple = tuple.number;
   Handle& place = entries_[entry->policy.selector];
   Handle before = std::exchange(place, std::move(fresh));
-  count(entry->rank, tuple);
+  const std::uint64_t hash = masked_hash(masked.value, masked.mask, tuple.seed);
   if (before != nullptr) {
-    table_.replace(masked_hash(masked.value, masked.mask, tuple.seed), before->index, entry->index);
-    discount(before->rank, tuple);
-    by_rank_.erase({before->rank, before->order});
-    by_order_.erase(before->order);
+    table_.replace(hash, before->index, entry->index);
+    leave(*before, tuple);
   } else {
-    table_.insert(masked_hash(masked.value, masked.mask, tuple.seed), entry->index);
+    table_.insert(hash, entry->index);
   }
-  by_rank_.emplace(std::pair(entry->rank, entry->order), entry);
-  by_order_.emplace(entry->order, entry);
+  enter(*entry, tuple);
   list_tuples();
   return before;
 }
@@ -150,29 +152,36 @@ Spd::Handle Spd::take(const Selector& selector) {
   States& states = states_of(gone->policy.selector);
   const auto state = states.find(masked.mask.word);
   table_.erase(masked_hash(masked.value, masked.mask, state->second.seed), gone->index);
-  discount(gone->rank, state->second);
-  if (state->second.ranks.empty()) states.erase(state);
-  by_rank_.erase({gone->rank, gone->order});
-  by_order_.erase(gone->order);
+  leave(*gone, state->second);
+  if (state->second.policies.empty()) states.erase(state);
   list_tuples();
   return gone;
+}
+
+template <std::size_t words>
+void Spd::list_family(const States& states, Tuples::Family<words>& family) {
+  std::vector<const PolicyEntry*> packed;
+  for (const auto& [mask, state] : states) {
+    for (std::size_t i = 0; i < mask.size(); ++i) family.every.word[i] |= mask[i];
+    if (state.policies.size() <= few) {
+      for (const auto& [rank, entry] : state.policies) packed.push_back(entry);
+    } else {
+      const std::uint64_t lowest = state.policies.begin()->first.first;
+      family.large.push_back({.mask = {mask}, .lowest = lowest, .seed = state.seed, .number = state.number});
+    }
+  }
+  std::ranges::sort(family.large, {}, &Tuples::Tuple::lowest);
+  std::ranges::sort(packed, {}, [](const PolicyEntry* entry) { return Rank(entry->rank, entry->order); });
+  family.packed = PackedPolicies<words>(packed);
+  family.is_long = packed_as_a_table * family.large.size() + packed.size() >= search_to_cache;
 }
 
 void Spd::list_tuples() {
   ++tuples_.serial;
   if (!std::exchange(lists_changed_, false)) return;
   auto lists = std::make_shared<Tuples::Lists>();
-  const auto list = [](const States& states, std::vector<Tuples::Tuple>& tuples, PacketKey& every) {
-    tuples.reserve(states.size());
-    for (const auto& [mask, state] : states) {
-      tuples.push_back(
-          {.mask = {mask}, .lowest = state.ranks.begin()->first, .seed = state.seed, .number = state.number});
-      for (std::size_t i = 0; i < mask.size(); ++i) every.word[i] |= mask[i];
-    }
-    std::ranges::sort(tuples, {}, &Tuples::Tuple::lowest);
-  };
-  list(states_[0], lists->ipv4, lists->mask4);
-  list(states_[1], lists->ipv6, lists->mask6);
+  list_family(states_[0], lists->ipv4);
+  list_family(states_[1], lists->ipv6);
   tuples_.lists = std::move(lists);
 }
 

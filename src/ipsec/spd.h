@@ -3,19 +3,20 @@
 // Tuple space search (Srinivasan, Suri, Varghese, SIGCOMM 1999). A tuple is a mask: family, prefix lengths, whether
 // there is a protocol, masks of ports. All policies of a tuple are in one hash table, keyed by the packet's bits in the
 // mask, so a tuple costs one line of memory however many policies it has. A search goes over the tuples by the lowest
-// rank of their policies, and ends where the next tuple has no lower one than what is found.
+// rank of their policies, and ends where the next tuple has no lower one than what is found. Policies of a tuple that
+// has only a few are looked at one after the other instead (packed_policies.h), which costs less than a line for each.
 //
-// Where there are many tuples, a lane that has a PolicyCache looks there first: at the packet's bits in the union of
-// all masks, so that ports count only if a policy asks for them. Any change of a policy empties it.
+// Where a search is long, a lane that has a PolicyCache looks there first: at the packet's bits in the union of all
+// masks, so that ports count only if a policy asks for them. Any change of a policy empties it.
 //
-// A change is seen by each search as a whole or not at all. What a reader has found, and the list of tuples that it
-// searches by, live as long as it holds the view that it has them from (view.h).
+// A change is seen by each search as a whole or not at all. What a reader has found, and the lists that it searches by,
+// live as long as it holds the view that it has them from (view.h).
 //
-// Thread-safety: find() any thread, beside one that changes; a PolicyCache is one thread's. Cost: find() 10 to 30 ns
-// for each tuple looked at, by the caches' hits; with a cache that has it 10 ns. put() and take() 1 to 3 us, and where
-// the list of tuples changes 50 ns more for each. Memory: 600 bytes for each policy.
+// Thread-safety: find() any thread, beside one that changes; a PolicyCache is one thread's. Cost:
+// docs/ipsec-databases.md. Memory: 0.9 KB for each policy.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -26,13 +27,14 @@
 
 #include "base/error.h"
 #include "ipsec/line_table.h"
+#include "ipsec/packed_policies.h"
 #include "ipsec/packet_key.h"
 #include "ipsec/policy_entry.h"
 #include "ipsec/slot_pool.h"
 
 namespace sluice::ipsec {
 
-// The tuples as they are between two changes. `serial`: of the last change of any policy.
+// What searches go over, as it is between two changes. `serial`: of the last change of any policy.
 struct Tuples {
   struct Tuple {
     PacketKey mask;
@@ -40,9 +42,16 @@ struct Tuples {
     std::uint64_t seed = 0;
     std::uint32_t number = 0;
   };
+  template <std::size_t words>
+  struct Family {
+    std::vector<Tuple> large;      // by `lowest`
+    PackedPolicies<words> packed;  // of all other tuples, by rank
+    PacketKey every;               // the union of all masks
+    bool is_long = false;          // a search: the cache is asked first
+  };
   struct Lists {
-    std::vector<Tuple> ipv4, ipv6;  // by `lowest`
-    PacketKey mask4, mask6;         // the unions of their masks
+    Family<2> ipv4;
+    Family<5> ipv6;
   };
   std::uint64_t serial = 0;
   std::shared_ptr<const Lists> lists;
@@ -72,8 +81,11 @@ class Spd {
   using Handle = SlotPool<PolicyEntry>::Handle;
   // The longest burst that is searched for at a time; longer ones are cut.
   static constexpr std::size_t burst = 32;
-  // As many tuples and more, of the packet's family: a PolicyCache is asked first.
-  static constexpr std::size_t tuples_to_cache = 3;
+  // A tuple with more policies than so many has a hash table; and a search of a table costs as much as that of so many
+  // policies that are packed.
+  static constexpr std::size_t few = 8, packed_as_a_table = 16;
+  // A search as long as one of so many policies that are packed: the cache is asked first.
+  static constexpr std::size_t search_to_cache = 32;
 
   // `capacity`: policies, with those that are taken out while readers may have found them.
   explicit Spd(std::size_t capacity);
@@ -105,29 +117,35 @@ class Spd {
   struct SelectorHash {
     std::size_t operator()(const Selector& selector) const;
   };
+  using Rank = std::pair<std::uint64_t, std::uint64_t>;  // and order
+  using ByRank = std::map<Rank, PolicyEntry*>;
   // A tuple as who changes it knows it.
   struct TupleState {
     std::uint32_t number = 0;
     std::uint64_t seed = 0;
-    std::map<std::uint64_t, std::uint32_t> ranks;  // how many policies have each
+    ByRank policies;
   };
   using States = std::map<std::array<std::uint64_t, 5>, TupleState>;  // by mask
   struct Search;
 
-  void search(const std::vector<Tuples::Tuple>& tuples, Search& search, std::size_t count) const;
-  const PolicyEntry* match(const Tuples::Tuple& tuple, const PacketKey& key, std::uint64_t hash) const;
-  void find_burst(const Tuples& tuples, std::span<const PacketKey> keys, const PolicyEntry** found,
-                  PolicyCache* cache) const;
+  template <std::size_t words>
+  void find_family(const Tuples::Family<words>& family, std::uint64_t serial, std::span<const PacketKey> keys,
+                   const PolicyEntry** found, PolicyCache* cache) const;
+  void search_large(const std::vector<Tuples::Tuple>& tuples, Search& search, std::size_t count) const;
+  const PolicyEntry* match(const Tuples::Tuple& tuple, const PacketKey& key, std::uint64_t hash,
+                           std::uint32_t probable) const;
   States& states_of(const Selector& selector) { return states_[selector.source.address.family == 4 ? 0 : 1]; }
-  void count(std::uint64_t rank, TupleState& tuple);
-  void discount(std::uint64_t rank, TupleState& tuple);
+  void enter(PolicyEntry& entry, TupleState& tuple);
+  void leave(const PolicyEntry& entry, TupleState& tuple);
+  template <std::size_t words>
+  static void list_family(const States& states, Tuples::Family<words>& family);
   void list_tuples();
 
   SlotPool<PolicyEntry> pool_;
   LineTable table_;
   const std::uint64_t seed_;
   std::unordered_map<Selector, Handle, SelectorHash> entries_;
-  std::map<std::pair<std::uint64_t, std::uint64_t>, PolicyEntry*> by_rank_;  // and by order
+  ByRank by_rank_;
   std::unordered_map<std::uint64_t, PolicyEntry*> by_order_;
   std::array<States, 2> states_;
   std::uint64_t last_order_ = 0;

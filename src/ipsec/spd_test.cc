@@ -112,9 +112,11 @@ TEST(Spd, RefusesPoliciesThatCannotBe) {
             "no capacity for the policy 10.0.0.0/8 -> 0.0.0.0/0: there is one for 1");
 }
 
-// Against all policies one after the other: random changes, searches by bursts with and without a cache.
+// Against all policies one after the other: random changes, searches by bursts with and without a cache. Of many masks,
+// which have few policies each, and of few, whose tables come and go.
 TEST(Spd, FindsWhatASearchOfAllWouldFind) {
-  for (std::uint64_t seed = 1; seed <= 3; ++seed) {
+  for (std::uint64_t seed = 1; seed <= 4; ++seed) {
+    const bool varied = seed % 2 == 1;
     test::Random random(seed);
     Spd spd(600);
     struct Known {
@@ -124,13 +126,16 @@ TEST(Spd, FindsWhatASearchOfAllWouldFind) {
     std::map<Selector, Known> model;
     std::uint64_t last = 0;
     PolicyCache cache(64);
-    int found_some = 0, changed = 0;
+    int found_some = 0, changed = 0, without_large = 0;
+    std::size_t most_large = 0;
     for (int round = 0; round < 400; ++round) {
       for (int change = 0; change < 5; ++change) {
-        const Selector selector = random.selector().normal();
+        const Selector selector = random.selector(varied).normal();
         const auto at = model.find(selector);
-        if ((at != model.end() && random.once_in(2)) || (model.size() > 500 && !model.empty())) {
-          const Selector gone = at != model.end() ? selector : model.begin()->first;
+        const bool shrinks = round / 40 % 2 == 1;
+        if ((at != model.end() && random.once_in(2)) || (shrinks && !model.empty())) {
+          const auto some = std::next(model.begin(), random.below(static_cast<std::uint32_t>(model.size())));
+          const Selector gone = at != model.end() ? selector : some->first;
           ASSERT_NE(spd.take(gone), nullptr);
           model.erase(gone);
         } else {
@@ -166,8 +171,14 @@ TEST(Spd, FindsWhatASearchOfAllWouldFind) {
           ++found_some;
         }
       }
+      most_large = std::max(most_large, tuples.lists->ipv4.large.size() + tuples.lists->ipv6.large.size());
+      without_large += tuples.lists->ipv4.large.empty() ? 1 : 0;
     }
-    EXPECT_GT(found_some, 5000);
+    if (!varied) {
+      EXPECT_GT(most_large, 4U);
+      EXPECT_GT(without_large, 10);
+    }
+    EXPECT_GT(found_some, 1000);
     EXPECT_EQ(changed, 2000);
   }
 }

@@ -89,6 +89,8 @@ class Peer:
         sa, given = self.out[family]
         sealed = sa.encrypt((IP if family == 4 else IPv6)(packet), esn=(sa.seq_num >> 32) if given.get("esn") else None)
         if isinstance(sealed, IP):
+            if given.get("udp"):  # scapy leaves the length of the header alone
+                sealed[UDP].len, sealed[UDP].chksum = 8 + len(sealed[UDP].payload), 0
             self.raw4.sendto(bytes(sealed), (given["destination"], 0))
         elif given.get("udp"):
             self.udp[socket.AF_INET6].sendto(bytes(sealed[UDP].payload), (given["destination"], given["udp"][1]))

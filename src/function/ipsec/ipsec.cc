@@ -92,7 +92,7 @@ Expected<void> Ipsec::prepare(const engine::Plan& plan) {
   control_ = std::move(*control);
   if (auto ok = control_->load(options_); !ok) return make_error("[ipsec] " + ok.error().message);
   options_.sas.clear();  // with their keys
-  watch_ = std::make_unique<IpsecWatch>(*databases_);
+  watch_ = std::make_unique<IpsecWatch>(*databases_, options_.ike_socket);
   return watch_->start();
 }
 

@@ -1,5 +1,7 @@
 // Inbound: packets of ESP and AH to this gateway are found before others look at them, opened, and go on as what was in
 // them. And what came in clear is judged.
+#include <rte_mbuf.h>
+
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -12,6 +14,7 @@
 #include "function/ipsec/ipsec_area.h"
 #include "ipsec/esp.h"
 #include "ipsec/outer_packet.h"
+#include "ipsec/policy_check.h"
 #include "packet/headers.h"
 #include "packet/metadata.h"
 
@@ -53,19 +56,6 @@ bool is_candidate(const std::uint8_t* frame, std::uint32_t length) {
 ipsec::SadKey key_of(const std::uint8_t* frame, const ipsec::OuterView& outer) {
   const std::uint32_t spi = outer.at + (outer.protocol == ipsec::Protocol::ah ? offsetof(packet::AhHeader, spi) : 0U);
   return ipsec::sad_key(frame + spi, outer.family, outer.destination, outer.protocol);
-}
-
-// Whether the SA is what a template of an inbound policy asks for.
-bool is_asked_for(const ipsec::Sa& sa, const ipsec::Template& wanted, const ipsec::Outer& outer) {
-  if (wanted.protocol != sa.protocol || wanted.mode != sa.mode) return false;
-  if (wanted.spi != 0 && packet::be32(wanted.spi) != sa.spi) return false;
-  if (wanted.reqid != 0 && wanted.reqid != sa.reqid) return false;
-  if (wanted.mode == ipsec::Mode::transport) return true;
-  const auto is = [&](const packet::IpAddress& address, const std::uint8_t* bytes) {
-    return address.empty() || (address.family == outer.family &&
-                               std::memcmp(address.bytes.data(), bytes, address.family == 4 ? 4 : 16) == 0);
-  };
-  return is(wanted.source, outer.source.data()) && is(wanted.destination, outer.destination.data());
 }
 
 }  // namespace
@@ -138,7 +128,7 @@ void Ipsec::look_at(engine::Batch& batch, const IpsecArea& a, std::uint32_t i, i
   batch.go_on_later(i);
 }
 
-// What is for no SA: of the gateway's own ESP that is a fault, and a policy may want protected what came in clear.
+// A policy may want protected what came in clear.
 void Ipsec::check_clear(engine::Batch& batch, engine::Span span) {
   const IpsecArea a(area(batch), batch.capacity);
   Lane& lane = lane_of(batch);
@@ -153,13 +143,7 @@ void Ipsec::check_clear(engine::Batch& batch, engine::Span span) {
     packet::Metadata meta;
     packet::read_metadata(frame, batch.length[i], packet::Depth::transport, meta);
     if (meta.family == 0) continue;
-    if (own) {
-      if (const Reason why = why_not_own(frame, batch.length[i]); why != no_reason) {
-        batch.drop(i, why);
-        continue;
-      }
-      if (is_exempt(frame, meta)) continue;
-    }
+    if (is_exempt(frame, meta)) continue;  // if it is for the gateway itself, which the router finds out
     keys[count] = ipsec::packet_key(frame, meta);
     rows[count++] = i;
   }
@@ -172,7 +156,7 @@ void Ipsec::check_clear(engine::Batch& batch, engine::Span span) {
     a.header->view->count(ipsec::Direction::in, *policy, batch.lane, 1, batch.length[i] - ethernet);
     if (policy->action == ipsec::Action::discard) {
       batch.drop(i, ipsec_discarded);
-    } else if (std::ranges::any_of(policy->policy.templates, [](const auto& one) { return !one.optional; })) {
+    } else if (!ipsec::satisfies(*policy, {})) {
       lane.in_clear.add(1);
       batch.drop(i, ipsec_policy);
     }
@@ -249,6 +233,7 @@ Reason Ipsec::open(engine::Batch& batch, const IpsecArea& a, std::uint32_t place
       [[unlikely]] {
     view.note_moved(sa, source.data(), work.udp_source);
   }
+  batch.mbuf[i]->ol_flags |= looked_at_;  // so that choose() knows
   engine::shrink_front(batch, i, taken.front);
   engine::set_length(batch, i, taken.length);
   lane.opened.add(1);
@@ -279,8 +264,6 @@ void Ipsec::check_opened(engine::Batch& batch, engine::Span span, const IpsecAre
     const std::uint32_t i = rows[n];
     ipsec::Sa& sa = *a.works[a.places[i]].sa;
     const ipsec::PolicyEntry* const policy = found[n];
-    const ipsec::Outer& outer = *sa.outer.load(std::memory_order_acquire);
-    const auto fits = [&](const ipsec::Template& wanted) { return is_asked_for(sa, wanted, outer); };
     if (policy != nullptr) {
       view.count(ipsec::Direction::in, *policy, batch.lane, 1, batch.length[i] - ethernet);
       if (policy->action == ipsec::Action::discard) {
@@ -289,9 +272,8 @@ void Ipsec::check_opened(engine::Batch& batch, engine::Span span, const IpsecAre
       }
     }
     // Of transport mode none need be there, as in Linux.
-    const bool wanted = policy == nullptr ? sa.mode == ipsec::Mode::transport
-                                          : policy->action == ipsec::Action::bypass ||
-                                                std::ranges::any_of(policy->policy.templates, fits);
+    const ipsec::Sa* const opened = &sa;
+    const bool wanted = policy == nullptr ? sa.mode == ipsec::Mode::transport : ipsec::satisfies(*policy, {&opened, 1});
     if (wanted && sa.has_inner(keys[n])) continue;
     sa.refused.policy.fetch_add(1, std::memory_order_relaxed);
     batch.drop(i, ipsec_policy);

@@ -15,6 +15,7 @@
 #include "function/routing_reasons.h"
 #include "ipsec/ah.h"
 #include "ipsec/esp.h"
+#include "ipsec/policy_check.h"
 #include "packet/checksum.h"
 #include "packet/fragment.h"
 #include "packet/icmp_error.h"
@@ -68,13 +69,24 @@ void Ipsec::choose(engine::Batch& batch, engine::Span span, const std::uint16_t*
   std::array<const ipsec::PolicyEntry*, engine::most_classified> found;
   std::size_t count = 0;
   for (std::uint32_t i = span.first; i < span.end(); ++i) {
-    if (!is_leaving(batch.row[i])) continue;
-    batch.mbuf[i]->ol_flags |= looked_at_;
     const std::uint8_t* const frame = batch.data(i);
+    if (batch.row[i].fate == Fate::own) [[unlikely]] {
+      const Reason why = why_not_own(frame, batch.length[i]);
+      if (why != no_reason) batch.drop(i, why);
+    }
+    if (!is_leaving(batch.row[i])) continue;
+    const bool was_opened = (batch.mbuf[i]->ol_flags & looked_at_) != 0;
+    batch.mbuf[i]->ol_flags |= looked_at_;
     packet::Metadata meta;
     packet::read_metadata(frame, batch.length[i], packet::Depth::transport, meta);
     if (meta.family == 0) continue;
-    if (came_by[i - span.first] == engine::no_port && is_exempt(frame, meta)) continue;
+    if (is_exempt(frame, meta)) [[unlikely]] {
+      if (came_by[i - span.first] == engine::no_port) continue;
+      if (!was_opened && !may_come_in_clear(*view, ipsec::packet_key(frame, meta), lane)) {
+        batch.drop(i, ipsec_policy);
+        continue;
+      }
+    }
     keys[count] = ipsec::packet_key(frame, meta);
     rows[count++] = i;
   }
@@ -94,6 +106,15 @@ void Ipsec::choose(engine::Batch& batch, engine::Span span, const std::uint16_t*
     databases_->unpin(reader_of_lane(batch.lane));
     lane.view = nullptr;
   }
+}
+
+// Of IKE and neighbour discovery of others, which classify() has left alone because they could have been the gateway's.
+bool Ipsec::may_come_in_clear(const ipsec::View& view, const ipsec::PacketKey& key, Lane& lane) {
+  const ipsec::PolicyEntry* policy = nullptr;
+  view.find_policies(ipsec::Direction::in, {&key, 1}, &policy, &lane.in_cache);
+  if (policy == nullptr || ipsec::satisfies(*policy, {})) return true;
+  lane.in_clear.add(1);
+  return false;
 }
 
 void Ipsec::choose_for(engine::Batch& batch, std::uint32_t i, std::uint16_t came_by, const ipsec::PolicyEntry& policy,

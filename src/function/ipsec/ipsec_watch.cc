@@ -1,5 +1,7 @@
 #include "function/ipsec/ipsec_watch.h"
 
+#include <ifaddrs.h>
+#include <netinet/in.h>
 #include <pthread.h>
 #include <spdlog/spdlog.h>
 
@@ -15,15 +17,41 @@ std::string name_of(const ipsec::SaSettings& sa) {
   return sa.name.empty() ? sa.id.str() : "\"" + sa.name + "\" (" + sa.id.str() + ")";
 }
 
+// Of an interface of this host.
+bool is_local(const packet::IpAddress& address) {
+  ifaddrs* all = nullptr;
+  if (getifaddrs(&all) != 0) return false;
+  bool is = false;
+  for (const ifaddrs* one = all; one != nullptr && !is; one = one->ifa_next) {
+    if (one->ifa_addr == nullptr) continue;
+    if (one->ifa_addr->sa_family == AF_INET) {
+      is = address == packet::IpAddress::from_bytes(4, &reinterpret_cast<const sockaddr_in*>(one->ifa_addr)->sin_addr);
+    } else if (one->ifa_addr->sa_family == AF_INET6) {
+      is =
+          address == packet::IpAddress::from_bytes(6, &reinterpret_cast<const sockaddr_in6*>(one->ifa_addr)->sin6_addr);
+    }
+  }
+  freeifaddrs(all);
+  return is;
+}
+
 }  // namespace
 
 IpsecWatch::~IpsecWatch() {
   stopping_.store(true, std::memory_order_relaxed);
   if (thread_.joinable()) thread_.join();
-  databases_.set_events(nullptr);
+  databases_.set_events(nullptr);  // before the server ends
 }
 
 Expected<void> IpsecWatch::start() {
+  if (!ike_socket_.empty()) {
+    auto server = ipsec::xfrm::Server::start(
+        databases_, ike_socket_,
+        {.is_local = is_local, .log = [](const std::string& line) { spdlog::warn("ipsec: {}", line); }, .now = {}});
+    if (!server) return make_error("[ipsec] ike_socket = \"" + ike_socket_ + "\": " + server.error().message);
+    server_ = std::move(*server);
+    spdlog::info("ipsec: an IKE daemon finds the databases at {}", ike_socket_);
+  }
   databases_.set_events(this);
   thread_ = std::thread([this] { run(); });
   return {};
@@ -38,16 +66,19 @@ void IpsecWatch::run() {
 }
 
 void IpsecWatch::acquire(const ipsec::Acquire& acquire) {
+  if (server_) return server_->acquire(acquire);
   spdlog::warn("ipsec: a packet that a policy protects ({}) has no SA", acquire.policy.selector.str());
 }
 
 void IpsecWatch::expired(const ipsec::SaStatus& sa, bool hard) {
-  if (sa.state == ipsec::SaState::larval) return;
+  if (server_) server_->expired(sa, hard);
+  if (sa.state == ipsec::SaState::larval || (server_ && !hard)) return;  // the daemon takes care of it
   spdlog::warn("ipsec: SA {} has reached its {} limit{}", name_of(sa.settings), hard ? "hard" : "soft",
                hard ? ", and carries nothing any more" : "");
 }
 
 void IpsecWatch::moved(const ipsec::SaStatus& sa, const packet::IpAddress& source, std::uint16_t port) {
+  if (server_) server_->moved(sa, source, port);
   spdlog::info("ipsec: packets of SA {} come from {}{}", name_of(sa.settings), source.str(),
                port == 0 ? "" : " port " + std::to_string(port));
 }

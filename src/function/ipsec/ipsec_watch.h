@@ -9,22 +9,28 @@
 #include <mutex>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
 #include "engine/self_check.h"
 #include "ipsec/databases.h"
+#include "ipsec/xfrm/server.h"
 
 namespace sluice::function {
 
 class IpsecWatch final : public ipsec::Events {
  public:
-  explicit IpsecWatch(ipsec::Databases& databases) : databases_(databases) {}
+  // `ike_socket`: where an IKE daemon finds the databases; empty: there is none.
+  IpsecWatch(ipsec::Databases& databases, std::string ike_socket)
+      : databases_(databases), ike_socket_(std::move(ike_socket)) {}
   ~IpsecWatch() override;
   IpsecWatch(const IpsecWatch&) = delete;
   IpsecWatch& operator=(const IpsecWatch&) = delete;
 
   Expected<void> start();
+  // Of the daemon's side; null: there is none.
+  const ipsec::xfrm::Server* server() const { return server_.get(); }
   // SAs that have ended with nobody to replace them.
   std::vector<engine::Trouble> troubles() const;
 
@@ -36,6 +42,8 @@ class IpsecWatch final : public ipsec::Events {
   void run();
 
   ipsec::Databases& databases_;
+  const std::string ike_socket_;
+  std::unique_ptr<ipsec::xfrm::Server> server_;
   std::atomic<bool> stopping_{false};
   std::thread thread_;
 };

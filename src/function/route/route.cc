@@ -324,7 +324,7 @@ void Router::give_all_to_host(engine::Batch& batch, engine::Span span) const {
 }
 
 // `admitted` is given what each row is; of one that does not go on FrameKind::host.
-template <bool checks, typename Admitted>
+template <bool checks, bool described, typename Admitted>
 void Router::admit_each(engine::Batch& batch, engine::Span span, const SourceCheck* check,
                         const Admitted& admitted) const {
   // The port's own address is a unicast one, so equality says that too.
@@ -332,6 +332,9 @@ void Router::admit_each(engine::Batch& batch, engine::Span span, const SourceChe
   const std::uint64_t mac_mask = any_mac ? group_mac_bit : packet::mac_word_mask;
   const std::uint64_t mac = any_mac ? 0 : table_->ingress().mac(batch.row[span.first].port);
   for (std::uint32_t i = span.first; i < span.end(); ++i) {
+    // An element in front may have decided on it.
+    if (!described && !batch.goes_on(i)) [[unlikely]]
+      continue;
     const std::uint8_t* const data = batch.data(i);
     const std::uint32_t length = batch.length[i];
     FrameKind kind;
@@ -355,11 +358,11 @@ void Router::admit_each(engine::Batch& batch, engine::Span span, const SourceChe
 template <bool checks, bool described>
 void Router::admit_rows(engine::Batch& batch, engine::Span span, const SourceCheck* check) {
   if constexpr (!described) {
-    admit_each<checks>(batch, span, check, [](std::uint32_t, const std::uint8_t*, FrameKind) {});
+    admit_each<checks, false>(batch, span, check, [](std::uint32_t, const std::uint8_t*, FrameKind) {});
   } else {
     const RouteArea a = area_of(batch);
     std::uint32_t next_key = a.header->keys6;
-    admit_each<checks>(batch, span, check, [&](std::uint32_t i, const std::uint8_t* data, FrameKind kind) {
+    admit_each<checks, true>(batch, span, check, [&](std::uint32_t i, const std::uint8_t* data, FrameKind kind) {
       if (kind == FrameKind::ipv4) [[likely]] {
         a.argument[i] = destination_of(data);
       } else if (kind == FrameKind::ipv6) {

@@ -128,7 +128,7 @@ class Router : public engine::Element,
   // Rows of one port. `check`: of what is for the router; null, and `checks` false: nothing is checked.
   template <bool described>
   void admit_port(engine::Batch& batch, engine::Span span);
-  template <bool checks, typename Admitted>
+  template <bool checks, bool described, typename Admitted>
   void admit_each(engine::Batch& batch, engine::Span span, const SourceCheck* check, const Admitted& admitted) const;
   template <bool checks, bool described>
   void admit_rows(engine::Batch& batch, engine::Span span, const SourceCheck* check);
