@@ -34,8 +34,8 @@ TEST(Examples, PassTheCheck) {
     chains.insert(chain);
   }
   EXPECT_EQ(chains, (std::set<std::string>{"acl, inspect, route", "acl, route", "bridge", "echo", "inspect, bridge",
-                                           "inspect, passive", "mirror, route", "route", "srtp, route", "touch",
-                                           "vxlan, route"}))
+                                           "inspect, passive", "ipsec, route", "mirror, route", "route", "srtp, route",
+                                           "touch", "vxlan, route"}))
       << "one example per use";
 }
 

@@ -44,9 +44,9 @@ class Database {
   // An Error: there is one of that id; the algorithm, its key's length or the window is not possible; the table is
   // full.
   virtual Expected<void> add(const SaSettings& sa) = 0;
-  // The same for an id that is there: a larval one becomes valid; of a valid one lifetime, UDP ports, selector and
-  // source change, and its sequence numbers, window and counters stay; the rest is not looked at. An Error: there is
-  // none.
+  // The same for an id that is there: a larval one becomes valid; of a valid one name, lifetime, UDP ports, selector
+  // and source change, and its sequence numbers, window and counters stay; the rest is not looked at. An Error: there
+  // is none.
   virtual Expected<void> update(const SaSettings& sa) = 0;
   // Its packets under way are finished: it is not found any more, and ends when they have left. False: there was none.
   virtual bool remove(const SaId& id) = 0;

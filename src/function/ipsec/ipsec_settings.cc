@@ -56,7 +56,8 @@ Option<T> needed(const char* key, std::string T::*member, const char* values, st
 
 template <class T>
 Option<T> direction_option(std::string text) {
-  return option::word("direction", &T::direction, {{"in", Direction::in}, {"out", Direction::out}}, std::move(text));
+  return option::word("direction", &T::direction, {{"in", Direction::in}, {"out", Direction::out}}, std::move(text))
+      .by_default(option::required);
 }
 template <class T>
 Option<T> protocol_option() {
@@ -282,8 +283,11 @@ ipsec::Selector read_selector(Settings& section, const PolicyWords& words) {
 
 const std::vector<Option<IpsecOptions>>& ipsec_settings() {
   static const std::vector<Option<IpsecOptions>> all = {
-      option::number("max_sas", &IpsecOptions::max_sas, {2, 1'000'000}, "the most SAs, of both directions together"),
-      option::number("max_policies", &IpsecOptions::max_policies, {1, 1'000'000}, "the most policies"),
+      option::number(
+          "max_sas", &IpsecOptions::max_sas, {2, 1'000'000},
+          "the most SAs, of both directions together, that the file and the API may have; an IKE daemon may have a "
+          "quarter more for the time of a rekey"),
+      option::number("max_policies", &IpsecOptions::max_policies, {1, 1'000'000}, "likewise of policies"),
       option::text("ike_socket", &IpsecOptions::ike_socket,
                    "the unix socket where an IKE daemon finds the databases; empty: there is none")
           .takes("path")

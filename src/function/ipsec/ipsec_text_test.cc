@@ -33,7 +33,7 @@ TEST(IpsecText, GivesANameToWhatHasNone) {
 
 TEST(IpsecText, ShowsNoValueOfAnSa) {
   EXPECT_THAT(why(read_sa_text(sa_text("in", 0x1001, "aa", "pad_to = \"77\"\nkeyy = \"bbbb\"\n"), "it")),
-              AllOf(HasSubstr("it:9: pad_to: "), HasSubstr("it:10: keyy: unknown key"), Not(HasSubstr("77")),
+              AllOf(HasSubstr("it:8: pad_to: "), HasSubstr("it:9: keyy: unknown key"), Not(HasSubstr("77")),
                     Not(HasSubstr("aaaa")), Not(HasSubstr("bbbb"))));
   EXPECT_EQ(why(read_sa_text("key = aaaa", "it")), "it is no TOML, which is all that can be said without showing it");
   EXPECT_THAT(why(read_sa_text("[[ipsec.sa]]\n[[ipsec.sa]]\n", "it")), HasSubstr("one [[ipsec.sa]]"));

@@ -209,7 +209,7 @@ std::string ipsec_sas_report(const IpsecSaTable& sas) {
 
 std::string ipsec_policies_report(const IpsecPolicyTable& policies) {
   if (policies.count == 0) return "no such policy: what no policy is for goes by in clear\n";
-  Table table({"DIRECTION", "PACKETS OF", ">PRIORITY", "ACTION", "BY", ">PACKETS", ">BYTES", "FROM", "NAME"});
+  Table table({"DIRECTION", "TRAFFIC", ">PRIORITY", "ACTION", "BY", ">PACKETS", ">BYTES", "FROM", "NAME"});
   for (const IpsecPolicyRow& row : policies.policies) {
     std::string by;
     for (const IpsecTemplateRow& one : row.templates) by += (by.empty() ? "" : ", in ") + template_text(one);

@@ -139,10 +139,10 @@ TEST(IpsecReport, HasARowForEachPolicy) {
        .name = "10.1.0.0/24 -> 10.2.0.0/24"});
   table.count = 2;
   EXPECT_EQ(ipsec_policies_report(table),
-            "DIRECTION  PACKETS OF                  PRIORITY  ACTION   BY                                              "
-            "                                     PACKETS  BYTES  FROM           NAME\n"
+            "DIRECTION  TRAFFIC                     PRIORITY  ACTION   BY                                              "
+            "                           PACKETS  BYTES  FROM           NAME\n"
             "in         10.9.0.0/16 -> 10.1.0.0/24        10  discard  -                                               "
-            "                                           5    420  api            b\n"
+            "                                 5    420  api            b\n"
             "out        10.1.0.0/24 -> 10.2.0.0/24      1000  protect  esp tunnel 192.0.2.1 -> 192.0.2.2 reqid 7, in "
             "ah transport spi 0x00001001        0      0  configuration  -\n");
   EXPECT_EQ(ipsec_policies_report({}), "no such policy: what no policy is for goes by in clear\n");
