@@ -1,5 +1,6 @@
-// Jobs whose keys have a hash, on a core: those of one kind (direction, cipher and key length, hash) are done together,
-// in the lanes of vectors. For .cc files of this room only.
+// Jobs whose keys have a hash, on a core, in the lanes of vectors: those of one cipher and key length are enciphered
+// together, whatever their hashes, and those of one hash are authenticated together, whatever their ciphers and
+// directions. So a batch of many algorithms fills the lanes, too. For .cc files of this room only.
 #pragma once
 
 #include <cstdint>
@@ -24,45 +25,41 @@ class CpuBursts {
     std::span<const Job> jobs;
     std::span<Verdict> verdicts;
   };
-  // Job `i`; or does 64 of its kind when it is the last of these.
+  // Notes job `i`; does those that are noted when it is the last that there is capacity for.
   void add(const Run& run, std::uint32_t i);
-  // What is left.
+  // Does what is left.
   void finish(const Run& run);
 
  private:
-  static constexpr unsigned most = 64;  // four times SHA-1's widest: what is left over in the last round weighs little
-  static constexpr unsigned ciphers = 7, hashes = 4, kinds = 2 * ciphers * hashes;
+  // Noted at once: what they are of stays in the second level of cache from one step to the next.
+  static constexpr unsigned most_noted = 128;
+  // In one call: four times SHA-1's widest, so that what is left over in the last round weighs little.
+  static constexpr unsigned most_at_once = 64;
+  static constexpr unsigned ciphers = 6, hashes = 4;  // counter mode and CBC, of three key lengths each
 
-  // What a job needs besides the library's own record of it.
+  struct List {
+    unsigned count = 0;
+    std::uint32_t job[most_noted];
+    void add(std::uint32_t i) { job[count++] = i; }
+  };
+  // What of a job is authenticated, besides the library's own record of it.
   struct Extra {
-    alignas(16) std::uint8_t iv[aes_block];
     std::uint8_t digest[64];
-    std::uint8_t suffix[sizeof Job::suffix];
     std::uint8_t borrowed[sizeof Job::suffix];  // what was where the suffix lies meanwhile
-    std::uint8_t tag_length;
-    bool has_suffix;
-    std::uint8_t* behind;  // the enciphered part
-    std::uint8_t* tag;
-    Verdict* verdict;
   };
 
-  void do_kind(const Run& run, unsigned kind);
-  void prepare(const Key& key, const Job& job, Verdict& verdict);
-  void encipher(unsigned cipher, bool opens);
-  void authenticate(unsigned hash);
-  void write_tags();
-  void keep_authentic();
+  static unsigned cipher_of(const Key& key);
+  void encipher(const Run& run, List& list, unsigned cipher, bool opens);
+  void authenticate(const Run& run, List& list, unsigned hash);
+  void authenticate(const Run& run, std::span<const std::uint32_t> these, unsigned hash);
+  void end(const Run& run, std::uint32_t i, const Extra& extra);
 
   IMB_MGR& manager_;
-  // By kind: numbers of jobs that wait. A bit of `waiting_` for each kind that has some.
-  std::uint32_t numbers_[kinds][most];
-  std::uint8_t counts_[kinds] = {};
-  std::uint64_t waiting_ = 0;
-  static_assert(kinds <= 64);
-  // Of the kind that is being done: one place for all, so that it stays in the cache.
-  unsigned count_ = 0;
-  IMB_JOB jobs_[most] = {};
-  Extra extra_[most] = {};
+  unsigned noted_ = 0;
+  List sealing_[ciphers], hashing_[hashes], opening_[ciphers];
+  IMB_JOB jobs_[most_at_once] = {};
+  alignas(16) std::uint8_t iv_[most_at_once][aes_block] = {};
+  Extra extra_[most_at_once] = {};
 };
 
 // The counter block, or GCM's nonce, that a job of SRTP begins with, `at` being where its ten bytes go (job.h).

@@ -104,7 +104,7 @@ class GpuCryptoTest : public testing::TestWithParam<Repertoire> {
     return all_keys_.install_random(
         random, [](const Algorithm& one) { return GetParam() == Repertoire::all || is_of_media(one); });
   }
-  // In every slot one; of all algorithms, one that SRTP's kernel does not know is there.
+  // In every slot one.
   void install_keys(std::mt19937& random) {
     for (std::uint32_t i = 0; i < slots; ++i) install_random(random);
   }

@@ -14,15 +14,14 @@
 // `use_seconds` count from the second of the first packet. A dead SA stays until it is removed. A policy's SA is the
 // newest one that is valid, else the newest that is dying (ways.h).
 //
-// Thread-safety: as said; Database's methods any thread. Cost: docs/ipsec-databases.md. Memory: some 1.5 KB for each SA
-// with its keys, 1 KB for each policy, and for each lane 32 bytes for each SA and 32 for each policy that there is
-// capacity for.
+// Thread-safety: as said; Database's methods any thread. Cost and memory: docs/ipsec-databases.md.
 #pragma once
 
 #include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -166,6 +165,7 @@ class Databases final : public Database {
   std::array<Sas, 2> sas_;     // by direction
   std::vector<Sa*> by_index_;  // null: none
   std::map<SaId, Larval> larvals_;
+  std::deque<std::pair<Time, SaId>> larval_ends_;  // in order; some have become valid, or were removed
   std::priority_queue<Deadline, std::vector<Deadline>, std::greater<>> deadlines_;
   std::uint64_t last_serial_ = 0;
   std::mt19937_64 random_;

@@ -230,6 +230,7 @@ Expected<std::uint32_t> Databases::reserve_spi(const packet::IpAddress& source, 
   if (larvals_.size() == by_index_.size()) return make_error("no SPI can be reserved: as many are as there may be SAs");
   id.spi = *spi;
   larvals_.emplace(id, Larval{source, reqid, now_, now_ + spi_kept});
+  larval_ends_.emplace_back(now_ + spi_kept, id);
   return *spi;
 }
 

@@ -177,12 +177,15 @@ TEST_F(DatabasesTest, UpdateKeepsNumbersAndCounters) {
   Sa* const found = inbound(here, 0x1000);
   EXPECT_TRUE(found->window.accept(9));
   EXPECT_TRUE(view_->count(*found, 1, 1, 100));
-  const Outer* const before = found->outer.load();
+  settings.udp = UdpPorts{1, 2};
+  ASSERT_TRUE(databases_.update(settings));
+  const Outer* const before = inbound(here, 0x1000)->outer.load();
   settings.udp = UdpPorts{4500, 4500};
   settings.source = test::ip("203.0.113.5");
   settings.lifetime.packets.hard = 2;
   ASSERT_TRUE(databases_.update(settings));
-  EXPECT_FALSE(before->udp) << "a batch may still look at it";
+  databases_.tick(std::chrono::steady_clock::now());
+  EXPECT_EQ(before->source_port, packet::be16(1)) << "the batch may still look at it";
   EXPECT_EQ(inbound(here, 0x1000), found);
   EXPECT_TRUE(found->outer.load()->udp);
   EXPECT_FALSE(found->window.accept(9));
@@ -193,6 +196,25 @@ TEST_F(DatabasesTest, UpdateKeepsNumbersAndCounters) {
   EXPECT_EQ(status.counters.sequence, 9U);
   EXPECT_TRUE(view_->count(*found, 1, 1, 100));
   EXPECT_FALSE(view_->count(*found, 1, 1, 100)) << "the new limit counts what was before";
+}
+
+TEST_F(DatabasesTest, AnSaInTheSlotOfAnotherOneBeginsAnew) {
+  SaSettings settings = sa(Direction::in, there, here, 0x1000);
+  settings.lifetime.packets.hard = 1000;
+  add(settings);
+  Sa* const before = inbound(here, 0x1000);
+  EXPECT_TRUE(view_->count(*before, 0, 1, 100));  // and a share for more
+  ASSERT_TRUE(databases_.remove(settings.id));
+  look();
+  databases_.tick(std::chrono::steady_clock::now());
+  settings.id.spi = 0x1001;
+  settings.lifetime.packets.hard = 1;
+  add(settings);
+  Sa* const found = inbound(here, 0x1001);
+  ASSERT_EQ(found, before) << "the test needs the same slot";
+  EXPECT_EQ(databases_.sa(settings.id)->counters.packets, 0U);
+  EXPECT_TRUE(view_->count(*found, 0, 1, 100));
+  EXPECT_FALSE(view_->count(*found, 0, 1, 100));
 }
 
 TEST_F(DatabasesTest, StatusHasNoKeys) {

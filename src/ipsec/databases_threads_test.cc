@@ -164,9 +164,11 @@ TEST_F(DatabasesThreadsTest, LanesLookWhileEverythingChanges) {
     const Selector odd = selector("10.0.0.0/8", "10.1.0.0/" + std::to_string(17 + round % 7), 17);
     ASSERT_TRUE(databases_.add(test::bypassing(Direction::out, odd, 100 + round % 5), true));
     SaSettings changed = sa(Direction::in, host(number), here, spi(number, before + 1), number + 1);
-    changed.udp = UdpPorts{};
-    changed.selector = selector("10.1.0.0/16", "10.0.0.0/8");
-    ASSERT_TRUE(databases_.update(changed));
+    for (const std::uint16_t port : {4500, 4501, 4502}) {
+      changed.udp = UdpPorts{port, 4500};
+      changed.selector = selector("10.1.0.0/16", "10.0.0.0/8", 17, {}, {port, 0xffff});
+      ASSERT_TRUE(databases_.update(changed));
+    }
     remove_pair(number, before);
     ASSERT_TRUE(databases_.remove_policy(Direction::out, odd));
     if (round % 16 == 0) std::this_thread::yield();

@@ -98,11 +98,13 @@ void Databases::plan(const Sa& sa) {
 }
 
 void Databases::look_at_larvals(std::vector<Expiry>& expiries) {
-  std::erase_if(larvals_, [&](const auto& larval) {
-    if (now_ < larval.second.until) return false;
-    expiries.push_back({status(larval.first, larval.second), true});
-    return true;
-  });
+  for (; !larval_ends_.empty() && larval_ends_.front().first <= now_; larval_ends_.pop_front()) {
+    const auto& [until, id] = larval_ends_.front();
+    const auto larval = larvals_.find(id);
+    if (larval == larvals_.end() || larval->second.until != until) continue;
+    expiries.push_back({status(id, larval->second), true});
+    larvals_.erase(larval);
+  }
 }
 
 void Databases::look_at_moves(std::vector<Move>& moves) {

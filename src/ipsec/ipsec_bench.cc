@@ -1,14 +1,14 @@
 // Lookups and changes at 1, 1 K and 100 K policies and SAs, in bursts of 32 as lanes look; what DPDK's tables take for
 // the same; the window, the numbers and the counts of an SA.
 //
-//   policies/N/C        N road warriors: one tuple. C: with a cache
+//   policies/N/6        N road warriors, of IPv4 or IPv6: one tuple
 //   tuples/N/F/C        N tables, of ten policies each; packets of F flows, which have the last one
 //   odd/N/F/C           N policies, each of a mask of its own
 //   sas/N               inbound SAs and what their windows begin with; by rte_hash (lock-free readers) and
 //   rte_ipsec_sad
 //                       (no lock at all), too
 //   *_change/N          one policy, or one SA in both directions with its keys, comes and goes
-//   .../threads:2       two lanes with one SA
+//   .../threads:N       N lanes with one SA
 #include <benchmark/benchmark.h>
 #include <rte_hash.h>
 #include <rte_ipsec_sad.h>
@@ -16,6 +16,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <memory>
 #include <random>
 #include <string>
@@ -39,20 +40,24 @@ void need(const Expected<void>& done) {
   std::exit(1);
 }
 
-packet::IpAddress host(std::uint32_t number) {
-  return packet::IpAddress::v4(0x0a000000 + number);
+packet::IpAddress host(std::uint32_t number, bool ipv6 = false) {
+  packet::IpAddress address = packet::IpAddress::v4(0x0a000000 + number);
+  if (!ipv6) return address;
+  std::memcpy(&address.bytes[12], address.bytes.data(), 4);
+  address.family = 6;
+  return address;
 }
 packet::IpAddress gateway(std::uint32_t number) {
   return packet::IpAddress::v4(0xc6120000 + number);
 }
 
-Policy road_warrior(std::uint32_t number) {
+Policy road_warrior(std::uint32_t number, bool ipv6 = false) {
   const Template with{.protocol = Protocol::esp,
                       .mode = Mode::tunnel,
                       .source = test::ip(here),
                       .destination = gateway(number),
                       .reqid = number + 1};
-  const Selector one{test::prefix("0.0.0.0/0"), packet::IpPrefix::host(host(number)), 0, {}, {}};
+  const Selector one{test::prefix(ipv6 ? "::/0" : "0.0.0.0/0"), packet::IpPrefix::host(host(number, ipv6)), 0, {}, {}};
   return test::protecting(Direction::out, one, 100, with);
 }
 
@@ -65,9 +70,9 @@ SaSettings sa_of(std::uint32_t number, Direction direction, std::uint32_t spi) {
 struct World {
   explicit World(std::size_t capacity)
       : keys(crypto::KeyTable::make(static_cast<std::uint32_t>(2 * capacity + 64), false).value()),
-        databases(keys, {.sas = 2 * capacity + 64, .policies = capacity + 64, .lanes = 2, .readers = 8 * 33}) {}
+        databases(keys, {.sas = 2 * capacity + 64, .policies = capacity + 64, .lanes = 8, .readers = 8 * 33}) {}
   ~World() {
-    for (std::size_t reader = 0; reader < 2; ++reader) databases.unpin(reader);
+    for (std::size_t reader = 0; reader < 8; ++reader) databases.unpin(reader);
   }
   crypto::KeyTable keys;
   Databases databases;
@@ -97,14 +102,15 @@ void find_policies(benchmark::State& state, const View& view, const std::vector<
 void policies(benchmark::State& state) {
   const auto count = static_cast<std::uint32_t>(state.range(0));
   World world(count);
-  for (std::uint32_t i = 0; i < count; ++i) need(world.databases.add(road_warrior(i), false));
+  const bool ipv6 = state.range(1) == 6;
+  for (std::uint32_t i = 0; i < count; ++i) need(world.databases.add(road_warrior(i, ipv6), false));
   std::vector<PacketKey> keys;
   for (const std::uint32_t number : random_numbers(count)) {
-    keys.push_back(packet_key({host(7), host(number), 17, true, static_cast<std::uint16_t>(number), 53}));
+    keys.push_back(packet_key({host(7, ipv6), host(number, ipv6), 17, true, static_cast<std::uint16_t>(number), 53}));
   }
-  find_policies(state, *world.databases.pin(0), keys, state.range(1) != 0);
+  find_policies(state, *world.databases.pin(0), keys, false);
 }
-BENCHMARK(policies)->ArgsProduct({{1, 1000, 100'000}, {0}});
+BENCHMARK(policies)->ArgsProduct({{1, 1000, 100'000}, {4, 6}});
 
 // Policies of as many masks, `each` of each, that no packet has; and one that all have.
 void many_masks(benchmark::State& state, std::uint32_t each) {
@@ -307,7 +313,7 @@ void pin(benchmark::State& state) {
 }
 BENCHMARK(pin);
 
-// One SA that two lanes authenticate packets of: numbers in order, taken in turns.
+// One SA that lanes authenticate packets of: numbers in order, taken in turns.
 ReplayWindow shared_window(1024);
 std::atomic<std::uint64_t> next_number{1};
 void window_accept_run(benchmark::State& state) {
@@ -321,7 +327,7 @@ void window_accept_run(benchmark::State& state) {
   }
   state.SetItemsProcessed(static_cast<std::int64_t>(state.iterations() * burst));
 }
-BENCHMARK(window_accept_run)->UseRealTime()->Threads(1)->Threads(2);
+BENCHMARK(window_accept_run)->UseRealTime()->Threads(1)->Threads(2)->Threads(8);
 
 void window_accept(benchmark::State& state) {
   ReplayWindow window(1024);
@@ -341,9 +347,9 @@ void take_numbers(benchmark::State& state) {
   for (auto _ : state) benchmark::DoNotOptimize(shared_sequence.take(run, true));
   state.SetItemsProcessed(static_cast<std::int64_t>(state.iterations()) * run);
 }
-BENCHMARK(take_numbers)->Arg(1)->Arg(32)->UseRealTime()->Threads(1)->Threads(2);
+BENCHMARK(take_numbers)->Arg(1)->Arg(32)->UseRealTime()->Threads(1)->Threads(2)->Threads(8);
 
-// Two lanes that count packets of one SA; with a hard limit by shares.
+// Lanes that count packets of one SA; with a hard limit by shares.
 void count_packets(benchmark::State& state) {
   static std::unique_ptr<World> world;
   static Sa* one = nullptr;
@@ -362,7 +368,7 @@ void count_packets(benchmark::State& state) {
   }
   state.SetItemsProcessed(static_cast<std::int64_t>(state.iterations()));
 }
-BENCHMARK(count_packets)->Arg(0)->Arg(1)->UseRealTime()->Threads(1)->Threads(2);
+BENCHMARK(count_packets)->Arg(0)->Arg(1)->UseRealTime()->Threads(1)->Threads(2)->Threads(8);
 
 }  // namespace
 }  // namespace sluice::ipsec

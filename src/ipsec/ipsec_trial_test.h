@@ -60,8 +60,10 @@ class Random {
   Selector selector(bool varied = true) {
     const bool ipv4 = !once_in(3);
     const auto length = [&]() -> unsigned {
-      constexpr unsigned lengths4[] = {0, 8, 14, 15, 16, 24, 31, 32}, lengths6[] = {0, 32, 39, 40, 64, 113, 127, 128};
-      return (ipv4 ? lengths4 : lengths6)[varied ? below(8) : 5 + below(3)];
+      constexpr unsigned many4[] = {0, 8, 14, 15, 16, 24, 31, 32}, many6[] = {0, 32, 39, 40, 64, 113, 127, 128};
+      constexpr unsigned few4[] = {16, 24, 32}, few6[] = {40, 120, 128};
+      if (!varied) return (ipv4 ? few4 : few6)[below(3)];
+      return (ipv4 ? many4 : many6)[below(8)];
     };
     Selector selector;
     selector.source = packet::IpPrefix::of(address(ipv4), length());

@@ -48,6 +48,7 @@ TEST(LineTable, FindsWhatIsThereAndNothingElse) {
     for (const auto& [index, hash] : model) {
       const std::uint32_t there = index;
       EXPECT_EQ(table.find(hash, [&](std::uint32_t candidate) { return candidate == there; }), there);
+      EXPECT_NE(table.probable(hash), LineTable::none);
     }
     std::vector<std::uint32_t> same;
     for (const auto& [there, hash] : model) {

@@ -49,6 +49,25 @@ TEST(Spd, TakesTheLongerPrefixesOfOnePriorityAndThenTheFirst) {
   EXPECT_EQ(find(spd, test::flow("10.1.0.1", "10.1.0.1"))->policy.selector, selector("10.0.0.0/8", "10.1.0.0/24", 17));
 }
 
+// The same of masks that many policies have: whichever is listed first.
+TEST(Spd, TakesTheFirstOfOneRankOfTwoTables) {
+  for (const bool sources_first : {true, false}) {
+    Spd spd(64);
+    const auto add = [&](bool sources) {
+      for (int i = 0; i < 12; ++i) {
+        const std::string narrow = "10.0." + std::to_string(i) + ".0/24";
+        put(spd,
+            bypassing(Direction::out, sources ? selector(narrow, "10.0.0.0/8") : selector("10.0.0.0/8", narrow), 20));
+      }
+    };
+    add(sources_first);
+    add(!sources_first);
+    EXPECT_EQ(spd.tuples().lists->ipv4.large.size(), 2U);
+    EXPECT_EQ(find(spd, test::flow("10.0.3.1", "10.0.4.1"))->policy.selector,
+              sources_first ? selector("10.0.3.0/24", "10.0.0.0/8") : selector("10.0.0.0/8", "10.0.4.0/24"));
+  }
+}
+
 TEST(Spd, ReplacesOnlyWhereItIsToldTo) {
   Spd spd(16);
   const Selector one = selector("10.0.0.0/8", "10.1.0.0/16");
@@ -112,6 +131,27 @@ TEST(Spd, RefusesPoliciesThatCannotBe) {
             "no capacity for the policy 10.0.0.0/8 -> 0.0.0.0/0: there is one for 1");
 }
 
+// One after the other comes to a mask and goes again, each of a rank behind the others.
+TEST(Spd, FindsPoliciesOfAMaskHoweverManyItHas) {
+  Spd spd(64);
+  const auto one = [](int i) { return selector("10.0.0.0/8", "10.1.0." + std::to_string(i)); };
+  const auto finds = [&](int i) {
+    const PolicyEntry* const found = find(spd, test::flow("10.0.0.1", "10.1.0." + std::to_string(i)));
+    return found != nullptr && found->policy.selector == one(i);
+  };
+  constexpr int most = 24;
+  for (int i = 0; i < most; ++i) {
+    put(spd, bypassing(Direction::out, one(i), static_cast<std::uint32_t>(i)));
+    for (int known = 0; known <= i; ++known) ASSERT_TRUE(finds(known)) << known << " of " << i;
+    ASSERT_FALSE(finds(i + 1));
+  }
+  for (int i = most - 1; i >= 0; --i) {
+    ASSERT_NE(spd.take(one(i)), nullptr);
+    ASSERT_FALSE(finds(i));
+    for (int known = 0; known < i; ++known) ASSERT_TRUE(finds(known)) << known << " of " << i;
+  }
+}
+
 // Against all policies one after the other: random changes, searches by bursts with and without a cache. Of many masks,
 // which have few policies each, and of few, whose tables come and go.
 TEST(Spd, FindsWhatASearchOfAllWouldFind) {
@@ -125,7 +165,9 @@ TEST(Spd, FindsWhatASearchOfAllWouldFind) {
     };
     std::map<Selector, Known> model;
     std::uint64_t last = 0;
-    PolicyCache cache(64);
+    PolicyCache cache(1024);
+    std::vector<FlowKey> usual(100);  // that come again and again
+    for (FlowKey& flow : usual) flow = random.flow();
     int found_some = 0, changed = 0, without_large = 0;
     std::size_t most_large = 0;
     for (int round = 0; round < 400; ++round) {
@@ -149,7 +191,10 @@ TEST(Spd, FindsWhatASearchOfAllWouldFind) {
       ASSERT_EQ(spd.size(), model.size());
       std::vector<FlowKey> flows(random.below(80) + 1);
       std::vector<PacketKey> keys;
-      for (FlowKey& flow : flows) keys.push_back(packet_key(flow = random.flow()));
+      for (FlowKey& flow : flows) {
+        flow = random.once_in(2) ? random.flow() : usual[random.below(static_cast<std::uint32_t>(usual.size()))];
+        keys.push_back(packet_key(flow));
+      }
       std::vector<const PolicyEntry*> found(keys.size()), again(keys.size()), cached(keys.size());
       const Tuples tuples = spd.tuples();
       spd.find(tuples, keys, found.data(), nullptr);

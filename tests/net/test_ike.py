@@ -91,6 +91,15 @@ def becomes(site, direction, fact, value, timeout=20):
     return wait_until(lambda: of(site.server.sas(), direction)[fact] == value, timeout, every=0.002)
 
 
+@pytest.fixture
+def fresh_site(tmp_path):
+    """The same for one test alone."""
+    with Lab() as lab:
+        site = Site(lab, tmp_path)
+        yield site
+        site.close()
+
+
 def of(sas, direction):
     """The one SA of this direction."""
     (one,) = (sa for sa in sas.values() if sa["direction"] == direction)
@@ -321,12 +330,103 @@ def test_a_nat_that_forgets_is_followed(site):
     site.forget()
 
 
+KEYS = {"k20": "0x000102030405060708090a0b0c0d0e0f00000001", "k32": "0x" + "ab" * 32, "k36": "0x" + "cd" * 36, "a20": "0x" + "11" * 20}
+
+# Words of `ip xfrm`, in turn.
+COMMANDS = [
+    "state add src {near} dst {far} proto esp spi 0x1001 reqid 1 mode tunnel enc rfc3686(ctr(aes)) {k20} auth-trunc hmac(sha1) {a20} 96",
+    "state add src {far} dst {near} proto esp spi 0x1002 reqid 1 mode tunnel aead rfc4106(gcm(aes)) {k20} 128 replay-window 128 flag esn",
+    "state add src {far} dst {near} proto esp spi 0x1003 mode transport enc cbc(aes) {k32} auth sha256 {k32} replay-window 32"
+    " sel src {far}/32 dst {near}/32 proto udp dport 53",
+    "state add src {near} dst {far} proto esp spi 0x1004 reqid 3 mode tunnel aead rfc7539esp(chacha20,poly1305) {k36} 128"
+    " flag noecn nopmtudisc limit byte-hard 100000 limit packet-soft 50 limit time-hard 3600 extra-flag dont-encap-dscp",
+    "state add src {near} dst {far} proto esp spi 0x1005 mode tunnel enc ecb(cipher_null)  auth sha1 {a20} encap espinudp 4500 4501 0.0.0.0",
+    "state add src {near6} dst {far6} proto ah spi 0x1006 mode transport auth-trunc hmac(sha256) {k32} 128",
+    "state add src {near} dst {far} proto esp spi 0x1001 mode tunnel enc cbc(aes) {k32} auth sha1 {a20}",  # it is there
+    "state add src {near} dst {far} proto esp spi 0x2001 mode tunnel enc cbc(no-such-cipher) {k32} auth sha1 {a20}",
+    "state add src {near} dst {far} proto esp spi 0x2002 mode tunnel enc cbc(aes) {a20} auth sha1 {a20}",  # a key of 20 bytes
+    "state add src {near} dst {far} proto esp spi 0x2003 mode tunnel aead rfc4106(gcm(aes)) {k20} 40",
+    "state update src {near} dst {far} proto esp spi 0x2004 mode tunnel enc cbc(aes) {k32} auth sha1 {a20}",  # it is not
+    "state delete src {near} dst {far} proto esp spi 0x1001",
+    "state delete src {near} dst {far} proto esp spi 0x1001",
+    "state get src {far} dst {near} proto esp spi 0x1002",
+    "state get dst {near} proto esp spi 0x7777",
+    "policy add src 10.1.0.0/16 dst 10.2.0.0/16 dir out priority 5 tmpl src {near} dst {far} proto esp reqid 1 mode tunnel",
+    "policy add src 10.2.0.0/16 dst 10.1.0.0/16 dir in tmpl src {far} dst {near} proto esp reqid 1 mode tunnel level use",
+    "policy add src 10.2.0.0/16 dst 10.1.0.0/16 dir fwd tmpl src {far} dst {near} proto esp reqid 1 mode tunnel",
+    "policy add src 10.1.0.0/16 dst 10.2.0.0/16 dir out",  # it is there
+    "policy add src 10.1.0.0/16 dst 10.3.0.0/16 proto tcp sport 22 dir out action block",
+    "policy add src 2001:db8::/32 dst ::/0 dir out tmpl proto esp mode transport tmpl proto ah mode transport",
+    "policy update src 10.1.0.0/16 dst 10.2.0.0/16 dir out priority 7",
+    "policy delete src 10.9.0.0/16 dst 10.2.0.0/16 dir out",
+    "policy delete src 10.2.0.0/16 dst 10.1.0.0/16 dir in",
+    "policy get src 10.2.0.0/16 dst 10.1.0.0/16 dir fwd",
+]
+
+
+def test_answers_are_linuxs(site):
+    """iproute2 asks the server and a real kernel the same: it ends alike, and shows the same, field by field."""
+    site.down()
+    ends = {"near": NEAR, "far": FAR, "near6": NEAR6, "far6": FAR6}
+    kernel = site.peer.run
+    preloaded = f"LD_PRELOAD={PRELOAD} SLUICE_XFRM={site.server.socket}"
+
+    def server(command, check=True):
+        return site.host.run(["sh", "-c", f"{preloaded} {command}"], check)
+
+    def plain(text):
+        """Without numbers of policies, times, and that a tunnel is for both families, as all of Sluice's are."""
+        return re.sub(r" index \d+| \d{4}-\d\d-\d\d \d\d:\d\d:\d\d|(?<=flag) af-unspec| af-unspec| \(0x[01]{8}\)| flag *$", "", text, flags=re.M)
+
+    def outcome(run, words):
+        """Its exit status, and what it shows where it does; errors are in words of each side's own."""
+        said = run(f"ip xfrm {words}; echo status $?", check=False)
+        return plain(said) if "status 0" in said else said.splitlines()[-1]
+
+    def shown(run, what):
+        """All, but for what lets IKE through."""
+        return sorted(one for one in re.split(r"^(?=src )", plain(run(f"ip -s xfrm {what}")), flags=re.M) if not re.search(r"port 4?500 |\tsocket ", one))
+
+    try:
+        for command in COMMANDS:
+            words = " ".join(f"'{word}'" for word in command.format(**ends, **KEYS).split(" "))
+            assert outcome(server, words) == outcome(kernel, words), command
+        for what in ("state", "policy"):
+            assert "".join(shown(server, what)).splitlines() == "".join(shown(kernel, what)).splitlines()
+    finally:
+        for run in (server, kernel):
+            run("ip xfrm state flush; " + (f"{preloaded} " if run is server else "") + "ip xfrm policy flush")
+
+
 @pytest.fixture
 def alone(tmp_path):
     """A host with nothing on it."""
     with Lab() as lab:
         host = lab.host("alone")
         yield SimpleNamespace(host=host, folder=tmp_path)
+
+
+def test_a_daemon_that_was_killed_begins_anew(fresh_site):
+    """Policies of the same selectors are taken over; its old SAs are there until their lifetimes end, and nothing is sent by them."""
+    site = fresh_site
+    before, _ = site.up()
+    site.near.process.kill()
+    site.near.process.wait()
+    assert set(site.server.sas()) == set(before)
+    site.near.vici.unlink()
+    site.near.start(site.text(near=True))
+    assert "established" in site.near.initiate("site"), site.near.said()
+    ours = {spi: sa for spi, sa in site.server.sas().items() if spi not in before}
+    assert wait_until(lambda: set(ours) <= set(site.far.kernel_sas()), 5)
+    assert site.server.policies()["out", NEAR_NET, FAR_NET]["templates"][0]["spi"] == of(ours, "out")["spi"]
+    site.server.ask("expire", of(before, "in")["spi"], "hard")
+    site.near.process.terminate()
+    assert site.near.process.wait(10) == 0
+    assert wait_until(lambda: not set(site.server.sas()) & set(ours), 5)
+    assert not site.server.policies()
+    # Nobody is there now who would delete one.
+    site.server.ask("expire", of(before, "out")["spi"], "hard")
+    assert wait_until(lambda: of(before, "out")["spi"] not in site.server.sas(), 5)
 
 
 def test_without_sluice_charon_says_what_is_missing(alone):

@@ -56,7 +56,7 @@ void expand(IMB_MGR* manager, const KeyMaterial& material, Slot& slot) {
 }  // namespace
 
 extern const Algorithm aes_ctr_hmac_sha1;
-const Algorithm aes_ctr_hmac_sha1 = {.cipher = Cipher::aes_ctr,
+constinit const Algorithm aes_ctr_hmac_sha1 = {.cipher = Cipher::aes_ctr,
                                      .hash = Hash::hmac_sha1,
                                      .name = "aes_ctr_hmac_sha1",
                                      .key_lengths = key_lengths,

@@ -54,7 +54,7 @@ void expand(IMB_MGR* manager, const KeyMaterial& material, Slot& slot) {
 }  // namespace
 
 extern const Algorithm aes_gcm;
-const Algorithm aes_gcm = {.cipher = Cipher::aes_gcm,
+constinit const Algorithm aes_gcm = {.cipher = Cipher::aes_gcm,
                            .hash = Hash::none,
                            .name = "aes_gcm",
                            .key_lengths = key_lengths,

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "crypto/selftest.h"
+#include "engine/batch_edit.h"
 #include "engine/options.h"
 #include "engine/pipeline.h"
 #include "function/ipsec/ipsec_area.h"
@@ -20,6 +21,8 @@ namespace {
 
 // A lane's batches: of the first pass, and of departures.
 constexpr std::size_t passes = 2;
+// Of a frame, in front of the first authenticated byte: Ethernet, IPv6 and UDP headers.
+constexpr std::uint32_t most_in_front = 62;
 constexpr std::size_t readers_of_lane = passes * engine::batches_range.most + 1;
 
 Expected<std::uint64_t> register_flag() {
@@ -146,7 +149,7 @@ std::uint32_t Ipsec::take_place(const engine::Batch& batch, const IpsecArea& are
                                 std::uint32_t bytes) const {
   const bool for_device = devices_.is_there() && sa.on_gpus && sa.installs <= area.header->installs &&
                           bytes <= most_on_device_ &&
-                          std::uint32_t{batch.mbuf[i]->buf_len} - batch.mbuf[i]->data_off >= capacity_on_device_;
+                          engine::capacity_from(batch, i) >= capacity_on_device_ + most_in_front;
   if (devices_.is_there() && !for_device) return area.header->kept - 1;
   return area.header->jobs;
 }

@@ -77,8 +77,9 @@ class Ipsec final : public engine::Element,
   void* find_trait(std::string_view name) override;
   Expected<void> prepare(const engine::Plan& plan) override;
   Expected<void> attach(device::Gpu& gpu, const engine::DevicePlan& plan) override;
-  // From the first authenticated byte to the end of the ICV, at most, for a GPU where frames have `frame_bytes`.
-  static constexpr std::uint32_t device_packet_bytes(std::uint32_t frame_bytes) { return frame_bytes + 100; }
+  // From the first authenticated byte to the end of the ICV, at most, for a GPU where frames have `frame_bytes`: ESP
+  // behind the least of outer headers. AH begins in front of these: what is longer is kept from the GPU.
+  static constexpr std::uint32_t device_packet_bytes(std::uint32_t frame_bytes) { return frame_bytes - 34; }
   void admit(engine::Batch& batch, engine::Span span) override;
   void classify(engine::Batch& batch, engine::Span span) override;
   Expected<void> launch(engine::Batch& batch, device::GpuStream& stream) override;

@@ -4,6 +4,7 @@
 // Thread-safety: as of Database.
 #pragma once
 
+#include <ctime>
 #include <map>
 #include <mutex>
 #include <utility>
@@ -158,6 +159,7 @@ class FakeDatabase : public Database {
   static SaCounters counters(const SaSettings& sa) {
     SaCounters counters;
     counters.sequence = sa.sequence;
+    counters.added_at = static_cast<std::uint64_t>(std::time(nullptr));
     return counters;
   }
 

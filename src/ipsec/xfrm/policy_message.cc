@@ -163,6 +163,7 @@ xfrm_userpolicy_info policy_info(const Policy& policy, Way way, const PolicyFact
 
 void write_policy(Message& message, const Policy& policy, Way way, const PolicyFacts& facts) {
   message.body(policy_info(policy, way, facts));
+  message.attribute(XFRMA_POLICY_TYPE, xfrm_userpolicy_type{});  // XFRM_POLICY_TYPE_MAIN
   if (policy.templates.empty()) return;
   xfrm_user_tmpl templates[most_templates];
   std::size_t count = 0;

@@ -38,7 +38,7 @@ struct PolicyFacts {
 
 xfrm_userpolicy_info policy_info(const Policy& policy, Way way, const PolicyFacts& facts);
 xfrm_user_tmpl template_bytes(const Template& wanted, int family);
-// The body and XFRMA_TMPL.
+// The body, XFRMA_POLICY_TYPE and XFRMA_TMPL.
 void write_policy(Message& message, const Policy& policy, Way way, const PolicyFacts& facts);
 
 }  // namespace sluice::ipsec::xfrm
