@@ -84,6 +84,7 @@ class Tunnel(Topology):
         self.router.ip("-6 route add 2001:db8:11::/64 via 2001:db8:1::2 dev sl-lan")
         self.router.ip("-6 route add 2001:db8:20::/64 via 2001:db8:2::2 dev sl-wan")
         self.start_peer()
+        self.resolve()
         return self.gateway
 
     def start_peer(self):
@@ -96,7 +97,9 @@ class Tunnel(Topology):
         # One SA sends both families, so one sequence of numbers.
         self.peer = self.server.spawn(["/usr/bin/python3", str(ESP_HOST), json.dumps(given)], stdout=open(f"{self.log}.out", "wb"), stderr=sys.stderr)
         assert wait_until(lambda: "ready" in pathlib.Path(f"{self.log}.out").read_text()), "esp_host.py did not start"
-        # Of the first packets to a neighbour one may be lost while the kernel resolves it.
+
+    def resolve(self):
+        """Of the first packets to a neighbour one may be lost while the kernel resolves it."""
         for far in (FAR4, FAR6):
             assert wait_until(lambda far=far: self.ping(3, 8, far) == 3), (far, self.gateway.drops(), self.gateway.log())
 
