@@ -41,7 +41,7 @@ TEST(Algorithm, EachHasANumberANameAndKnownAnswersOfEveryKeyLength) {
 TEST(Algorithm, AKeySaysHowLongItIs) {
   auto keys = KeyTable::make(1, true);
   ASSERT_TRUE(keys);
-  const std::vector<std::uint8_t> bytes(64);
+  const std::vector<std::uint8_t> bytes(128);
   const auto some = [&](std::size_t length) { return std::span(bytes).first(length); };
   for (const Algorithm* const one : algorithms()) {
     for (const std::size_t length : one->key_lengths) {
