@@ -11,10 +11,40 @@ namespace sluice::crypto {
 extern const Algorithm aes_ctr_hmac_sha1;
 extern const Algorithm aes_gcm;
 extern const Algorithm null_hmac_sha1;
+extern const Algorithm null_hmac_sha256;
+extern const Algorithm null_hmac_sha384;
+extern const Algorithm null_hmac_sha512;
+extern const Algorithm aes_cbc_hmac_sha1;
+extern const Algorithm aes_cbc_hmac_sha256;
+extern const Algorithm aes_cbc_hmac_sha384;
+extern const Algorithm aes_cbc_hmac_sha512;
+extern const Algorithm aes_ctr_esp_hmac_sha1;
+extern const Algorithm aes_ctr_esp_hmac_sha256;
+extern const Algorithm aes_ctr_esp_hmac_sha384;
+extern const Algorithm aes_ctr_esp_hmac_sha512;
+extern const Algorithm aes_gcm_esp;
+extern const Algorithm chacha20_poly1305_esp;
 
 namespace {
 
-constexpr const Algorithm* registered[] = {&aes_ctr_hmac_sha1, &aes_gcm, &null_hmac_sha1};
+constexpr const Algorithm* registered[] = {
+    &aes_ctr_hmac_sha1,
+    &aes_gcm,
+    &null_hmac_sha1,
+    &null_hmac_sha256,
+    &null_hmac_sha384,
+    &null_hmac_sha512,
+    &aes_cbc_hmac_sha1,
+    &aes_cbc_hmac_sha256,
+    &aes_cbc_hmac_sha384,
+    &aes_cbc_hmac_sha512,
+    &aes_ctr_esp_hmac_sha1,
+    &aes_ctr_esp_hmac_sha256,
+    &aes_ctr_esp_hmac_sha384,
+    &aes_ctr_esp_hmac_sha512,
+    &aes_gcm_esp,
+    &chacha20_poly1305_esp,
+};
 
 // "16, 24 or 32".
 std::string one_of(std::span<const std::size_t> lengths) {
@@ -71,6 +101,29 @@ std::string why_no_key(const KeyMaterial& material, bool gcm) {
   if (!one->tag.has(material.tag_length)) {
     return wrong("a tag", material.tag_length, between(one->tag));
   }
+  return {};
+}
+
+std::string why_no_job(const Key& key, const Job& job) {
+  if (key.cipher == Cipher::none) return "its key is not installed";
+  const std::string name(algorithm_name(key.cipher, key.hash));
+  const std::size_t clear = job.cipher_offset, text = job.cipher_length, iv = explicit_iv_length(key.cipher);
+  const bool opens = (job.flags & job_opens) != 0, suffix = (job.flags & job_has_suffix) != 0;
+  if (clear + text == 0 || clear + text > 65'535) {
+    return name + ": a packet of " + std::to_string(clear + text) + " bytes: must be 1 to 65535";
+  }
+  if (clear < iv) {
+    return name + ": a clear part of " + std::to_string(clear) + " bytes: its IV at the end has " + std::to_string(iv);
+  }
+  if (iv != 0 && key.hash == Hash::none && suffix && clear != 8 + iv) {
+    return name + ": a clear part of " + std::to_string(clear) + " bytes: with a suffix must be " +
+           std::to_string(8 + iv);
+  }
+  if (key.cipher != Cipher::aes_cbc) return {};
+  if (text == 0 || text % aes_block != 0) {
+    return name + ": a text of " + std::to_string(text) + " bytes: must be whole blocks of 16, one at least";
+  }
+  if (opens != (key.opens != 0)) return name + (opens ? ": its key is for sealing" : ": its key is for opening");
   return {};
 }
 

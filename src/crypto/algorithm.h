@@ -18,6 +18,7 @@
 #include <string>
 #include <string_view>
 
+#include "crypto/job.h"
 #include "crypto/key.h"
 #include "crypto/known_answer.h"
 
@@ -59,6 +60,8 @@ std::span<const Algorithm* const> algorithms();
 const Algorithm* algorithm(Cipher cipher, Hash hash);
 // Empty, or why there is no such key: what is wrong, with what is allowed. `gcm`: whether a table is made for GCM.
 std::string why_no_key(const KeyMaterial& material, bool gcm);
+// Empty, or why no device may be given this job under `key` (job.h): for who takes jobs from others.
+std::string why_no_job(const Key& key, const Job& job);
 
 // What a device can do. Whether one is there, and its answers are right, its driver says (device/gpu.h, selftest.h).
 struct Side {

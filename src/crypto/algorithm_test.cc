@@ -55,6 +55,45 @@ TEST(Algorithm, AKeySaysHowLongItIs) {
   }
 }
 
+TEST(Algorithm, SaysWhatIsWrongWithAJob) {
+  Key cbc = {}, gcm = {}, ctr = {};
+  cbc.cipher = Cipher::aes_cbc;
+  cbc.hash = Hash::hmac_sha1;
+  cbc.opens = 1;
+  gcm.cipher = Cipher::aes_gcm_esp;
+  ctr.cipher = Cipher::aes_ctr_esp;
+  ctr.hash = Hash::hmac_sha256;
+  struct Case {
+    Key key;
+    std::uint16_t clear, text;
+    std::uint8_t flags;
+    std::string_view why;
+  };
+  for (const Case& c :
+       {Case{cbc, 24, 32, job_opens, ""}, Case{cbc, 16, 16, job_opens | job_has_suffix, ""}, Case{gcm, 16, 0, 0, ""},
+        Case{gcm, 16, 1, job_has_suffix, ""}, Case{gcm, 40, 1, 0, ""}, Case{ctr, 8, 0, job_has_suffix, ""},
+        Case{{}, 16, 16, 0, "its key is not installed"},
+        Case{ctr, 0, 0, 0, "aes_ctr_esp_hmac_sha256: a packet of 0 bytes: must be 1 to 65535"},
+        Case{gcm, 16, 65'520, 0, "aes_gcm_esp: a packet of 65536 bytes: must be 1 to 65535"},
+        Case{ctr, 7, 9, 0, "aes_ctr_esp_hmac_sha256: a clear part of 7 bytes: its IV at the end has 8"},
+        Case{gcm, 20, 9, job_has_suffix, "aes_gcm_esp: a clear part of 20 bytes: with a suffix must be 16"},
+        Case{cbc, 24, 0, job_opens, "aes_cbc_hmac_sha1: a text of 0 bytes: must be whole blocks of 16, one at least"},
+        Case{cbc, 24, 17, job_opens, "aes_cbc_hmac_sha1: a text of 17 bytes: must be whole blocks of 16, one at least"},
+        Case{cbc, 24, 32, 0, "aes_cbc_hmac_sha1: its key is for opening"}}) {
+    Job job = {};
+    job.cipher_offset = c.clear;
+    job.cipher_length = c.text;
+    job.flags = c.flags;
+    EXPECT_EQ(why_no_job(c.key, job), c.why);
+  }
+  cbc.opens = 0;
+  Job job = {};
+  job.cipher_offset = job.cipher_length = 32;
+  EXPECT_EQ(why_no_job(cbc, job), "");
+  job.flags = job_opens;
+  EXPECT_EQ(why_no_job(cbc, job), "aes_cbc_hmac_sha1: its key is for sealing");
+}
+
 TEST(Side, TheFirstByPriorityThatCanDoesIt) {
   const Side* const both[] = {&cpu_side(), &gpu_side()};
   const Side* const cores[] = {&cpu_side()};

@@ -1,77 +1,202 @@
-// What sealing and opening cost on one core, by cipher, packet size and batch; packets in the second level of cache.
+// What sealing and opening cost on one core, by algorithm, packet size and batch; packets in the second level of cache.
+// Bytes are those of the packet that is protected: of SRTP all but the tag, of ESP what is enciphered.
 #include <benchmark/benchmark.h>
 
+#include <algorithm>
+#include <chrono>
+#include <ctime>
+#include <random>
+#include <string>
 #include <vector>
 
+#include "crypto/algorithm.h"
 #include "crypto/cpu.h"
 
 namespace sluice::crypto {
 namespace {
 
-struct Rig {
-  Rig(Cipher cipher, std::size_t key_length, std::size_t length, std::size_t count)
-      : cpu(*Cpu::make()), keys(*KeyTable::make(1, true)), frames(count * 2048), jobs(count), verdicts(count) {
-    const std::vector<std::uint8_t> secret(32, 7);
-    const bool gcm = cipher == Cipher::aes_gcm;
-    const std::uint32_t slot =
-        *keys.install({cipher, gcm ? Hash::none : Hash::hmac_sha1, std::span(secret).first(key_length),
-                       std::span(secret).first(gcm ? 12 : 14), std::span(secret).first(gcm ? 0 : 20),
-                       static_cast<std::uint8_t>(gcm ? 16 : 10)});
-    for (std::size_t i = 0; i < count; ++i) {
-      jobs[i].data = reinterpret_cast<std::uint64_t>(frames.data() + i * 2048);
-      jobs[i].key = slot;
-      jobs[i].cipher_offset = 12;
-      jobs[i].cipher_length = static_cast<std::uint16_t>(length - 12);
-      jobs[i].flags = gcm ? 0 : job_has_suffix;
-    }
+// As it is where the algorithm is used: 80 bits of SRTP, RFC 2404's 96, half a digest of SHA-2 (RFC 4868).
+std::size_t tag_length(const Algorithm& algorithm) {
+  if (algorithm.cipher == Cipher::aes_ctr) return 10;
+  if (algorithm.hash == Hash::none) return algorithm.tag.most;
+  return algorithm.hash == Hash::hmac_sha1 ? 12 : digest_length(algorithm.hash) / 2;
+}
+
+bool is_of_srtp(Cipher cipher) {
+  return cipher == Cipher::aes_ctr || cipher == Cipher::aes_gcm;
+}
+
+std::uint32_t install(KeyTable& keys, const Algorithm& algorithm, std::size_t key_length, bool opens = false) {
+  static const std::vector<std::uint8_t> secret(128, 7);
+  const auto some = [](std::size_t length) { return std::span(secret).first(length); };
+  return keys
+      .install({algorithm.cipher, algorithm.hash, some(key_length), some(algorithm.salt_length),
+                some(digest_length(algorithm.hash)), static_cast<std::uint8_t>(tag_length(algorithm)), opens})
+      .value();
+}
+
+// Keys for sealing, and the same for opening, in slots of the same order.
+struct Keys {
+  explicit Keys(std::uint32_t count) : table(*KeyTable::make(2 * count, true)) {}
+  void add(const Algorithm& algorithm, std::size_t key_length) {
+    seal.push_back(install(table, algorithm, key_length));
+    open.push_back(install(table, algorithm, key_length, true));
   }
-  Cpu cpu;
-  KeyTable keys;
-  std::vector<std::uint8_t> frames;
-  std::vector<Job> jobs;
-  std::vector<Verdict> verdicts;
+  KeyTable table;
+  std::vector<std::uint32_t> seal, open;
 };
 
-void seal(benchmark::State& state, Cipher cipher, std::size_t key_length) {
-  const auto length = static_cast<std::size_t>(state.range(0));
-  Rig rig(cipher, key_length, length, static_cast<std::size_t>(state.range(1)));
-  for (auto _ : state) {
-    rig.cpu.run(rig.keys, rig.jobs, rig.verdicts);
-    benchmark::ClobberMemory();
-  }
-  const auto packets = state.iterations() * state.range(1);
-  state.SetItemsProcessed(packets);
-  state.counters["Gbit/s"] = benchmark::Counter(static_cast<double>(packets) * static_cast<double>(length) * 8e-9,
-                                                benchmark::Counter::kIsRate);
+constexpr std::size_t frame_bytes = 2048;
+
+void make_job(const KeyTable& keys, std::uint32_t slot, std::size_t length, bool opens, Job& job) {
+  const Key& key = keys.key(slot);
+  const std::size_t clear = is_of_srtp(key.cipher) ? 12 : 8 + explicit_iv_length(key.cipher);
+  job.key = slot;
+  job.cipher_offset = static_cast<std::uint16_t>(clear);
+  job.cipher_length = static_cast<std::uint16_t>(is_of_srtp(key.cipher) ? length - clear : length);
+  job.flags = static_cast<std::uint8_t>((opens ? job_opens : 0) | (key.cipher == Cipher::aes_ctr ? job_has_suffix : 0));
 }
 
-void sizes(benchmark::internal::Benchmark* benchmark) {
-  for (const int length : {64, 256, 512, 1024, 1400}) {
-    benchmark->Args({length, 128});
+std::chrono::duration<double> thread_time() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec);
+}
+
+// Batches of packets of `length` bytes, all of them authentic.
+class Batches {
+ public:
+  explicit Batches(std::size_t count, std::size_t length)
+      : length_(length), frames_(count * frame_bytes), jobs_(count), verdicts_(count) {
+    for (std::size_t i = 0; i < count; ++i) jobs_[i].data = reinterpret_cast<std::uint64_t>(&frames_[i * frame_bytes]);
   }
-  for (const int count : {1, 8, 16, 32, 64}) {
-    benchmark->Args({1400, count});
+
+  // One key, the same batch again and again.
+  void seal(benchmark::State& state, Keys& keys) {
+    for (Job& job : jobs_) make_job(keys.table, keys.seal[0], length_, false, job);
+    for (auto _ : state) {
+      cpu_.run(keys.table, jobs_, verdicts_);
+      benchmark::ClobberMemory();
+    }
+    count(state);
+  }
+
+  // Keys in turn, and what is opened is sealed first: the time of run() alone.
+  void run(benchmark::State& state, Keys& keys, bool opens) {
+    std::size_t next = 0;
+    for (auto _ : state) {
+      const std::size_t first = next;
+      for (Job& job : jobs_) make_job(keys.table, keys.seal[next++ % keys.seal.size()], length_, false, job);
+      if (opens) {
+        cpu_.run(keys.table, jobs_, verdicts_);
+        for (std::size_t i = 0; i < jobs_.size(); ++i) {
+          make_job(keys.table, keys.open[(first + i) % keys.open.size()], length_, true, jobs_[i]);
+        }
+      }
+      const auto begin = thread_time();
+      cpu_.run(keys.table, jobs_, verdicts_);
+      state.SetIterationTime((thread_time() - begin).count());
+      if (std::ranges::count(verdicts_, Verdict::done) != std::ssize(verdicts_)) {
+        state.SkipWithError("a packet is not authentic");
+      }
+    }
+    count(state);
+  }
+
+ private:
+  void count(benchmark::State& state) const {
+    const auto packets = state.iterations() * std::ssize(jobs_);
+    state.SetItemsProcessed(packets);
+    state.counters["Gbit/s"] = benchmark::Counter(static_cast<double>(packets) * static_cast<double>(length_) * 8e-9,
+                                                  benchmark::Counter::kIsRate);
+  }
+
+  const std::size_t length_;
+  Cpu cpu_ = Cpu::make().value();
+  std::vector<std::uint8_t> frames_;
+  std::vector<Job> jobs_;
+  std::vector<Verdict> verdicts_;
+};
+
+Batches batches(const benchmark::State& state) {
+  return Batches(static_cast<std::size_t>(state.range(1)), static_cast<std::size_t>(state.range(0)));
+}
+
+std::string key_name(std::size_t length) {
+  return length == 0 ? "" : "/" + std::to_string(8 * length);
+}
+
+void sizes(benchmark::internal::Benchmark* benchmark, bool and_batches) {
+  for (const int length : {64, 256, 1408}) benchmark->Args({length, 128});
+  if (!and_batches) return;
+  for (const int count : {1, 8, 16, 32, 64}) benchmark->Args({1408, count});
+}
+
+// One key.
+void one(benchmark::State& state, const Algorithm& algorithm, std::size_t key_length, bool opens) {
+  Keys keys(1);
+  keys.add(algorithm, key_length);
+  if (opens) {
+    batches(state).run(state, keys, true);
+  } else {
+    batches(state).seal(state, keys);
   }
 }
-BENCHMARK_CAPTURE(seal, aes_128_ctr_hmac_sha1, Cipher::aes_ctr, 16)->Apply(sizes);
-BENCHMARK_CAPTURE(seal, aes_256_ctr_hmac_sha1, Cipher::aes_ctr, 32)->Apply(sizes);
-BENCHMARK_CAPTURE(seal, aes_128_gcm, Cipher::aes_gcm, 16)->Apply(sizes);
-BENCHMARK_CAPTURE(seal, aes_256_gcm, Cipher::aes_gcm, 32)->Apply(sizes);
 
-void install(benchmark::State& state, Cipher cipher) {
+// So many keys that they come from memory.
+void many(benchmark::State& state, const Algorithm& algorithm, std::size_t key_length) {
+  constexpr std::uint32_t count = 100'000;
+  Keys keys(count);
+  for (std::uint32_t i = 0; i < count; ++i) keys.add(algorithm, key_length);
+  std::shuffle(keys.seal.begin(), keys.seal.end(), std::mt19937(1));
+  batches(state).run(state, keys, false);
+}
+
+// All algorithms of ESP in each batch.
+void mixed(benchmark::State& state, bool opens) {
+  Keys keys(static_cast<std::uint32_t>(3 * algorithms().size()));
+  for (const std::size_t key_length : {0, 16, 24, 32}) {
+    for (const Algorithm* const algorithm : algorithms()) {
+      if (is_of_srtp(algorithm->cipher) || std::ranges::count(algorithm->key_lengths, key_length) == 0) continue;
+      keys.add(*algorithm, key_length);
+    }
+  }
+  batches(state).run(state, keys, opens);
+}
+
+void key_install(benchmark::State& state, const Algorithm& algorithm, std::size_t key_length) {
   KeyTable keys = *KeyTable::make(1024, true);
-  const std::vector<std::uint8_t> secret(32, 7);
-  const bool gcm = cipher == Cipher::aes_gcm;
-  for (auto _ : state) {
-    const std::uint32_t slot =
-        *keys.install({cipher, gcm ? Hash::none : Hash::hmac_sha1, std::span(secret).first(16),
-                       std::span(secret).first(gcm ? 12 : 14), std::span(secret).first(gcm ? 0 : 20),
-                       static_cast<std::uint8_t>(gcm ? 16 : 10)});
-    keys.release(slot);
-  }
+  for (auto _ : state) keys.release(install(keys, algorithm, key_length));
 }
-BENCHMARK_CAPTURE(install, ctr, Cipher::aes_ctr);
-BENCHMARK_CAPTURE(install, gcm, Cipher::aes_gcm);
+
+const bool registered = [] {
+  for (const Algorithm* const algorithm : algorithms()) {
+    for (const std::size_t key_length : algorithm->key_lengths) {
+      const std::string name = std::string(algorithm->name) + key_name(key_length);
+      for (const bool opens : {false, true}) {
+        auto* const benchmark =
+            benchmark::RegisterBenchmark(((opens ? "open/" : "seal/") + name).c_str(),
+                                         [=](benchmark::State& state) { one(state, *algorithm, key_length, opens); });
+        if (opens) benchmark->UseManualTime();
+        sizes(benchmark, is_of_srtp(algorithm->cipher) || algorithm->hash == Hash::hmac_sha1);
+      }
+      benchmark::RegisterBenchmark(("many_keys/" + name).c_str(),
+                                   [=](benchmark::State& state) { many(state, *algorithm, key_length); })
+          ->UseManualTime()
+          ->Args({64, 128})
+          ->Args({256, 128})
+          ->Args({1408, 128});
+      benchmark::RegisterBenchmark(("install/" + name).c_str(),
+                                   [=](benchmark::State& state) { key_install(state, *algorithm, key_length); });
+    }
+  }
+  for (const bool opens : {false, true}) {
+    auto* const benchmark = benchmark::RegisterBenchmark(opens ? "open/mixed" : "seal/mixed",
+                                                         [=](benchmark::State& state) { mixed(state, opens); });
+    sizes(benchmark->UseManualTime(), true);
+  }
+  return true;
+}();
 
 }  // namespace
 }  // namespace sluice::crypto

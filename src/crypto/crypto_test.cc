@@ -1,11 +1,8 @@
-// The CPU's jobs against known answers and, on random batches, against OpenSSL; the table of keys.
+// The CPU's jobs against known answers; the table of keys; secrets.
 #include <gtest/gtest.h>
-#include <openssl/evp.h>
-#include <openssl/hmac.h>
 
 #include <atomic>
 #include <cstring>
-#include <random>
 #include <set>
 #include <string>
 #include <thread>
@@ -23,14 +20,6 @@ namespace sluice::crypto {
 namespace {
 
 using Bytes = std::vector<std::uint8_t>;
-
-Bytes random_bytes(std::mt19937& random, std::size_t length) {
-  Bytes bytes(length);
-  for (auto& byte : bytes) {
-    byte = static_cast<std::uint8_t>(random());
-  }
-  return bytes;
-}
 
 TEST(Crypto, SelfTestPasses) {
   auto cpu = Cpu::make();
@@ -50,155 +39,6 @@ TEST(Crypto, AKnownAnswerThatDoesNotComeOutIsSeen) {
     EXPECT_TRUE(batch->right(i, verdicts[i])) << batch->name(i);
     batch->packet(i)[255] ^= 1;
     EXPECT_FALSE(batch->right(i, verdicts[i])) << batch->name(i);
-  }
-}
-
-// --- against OpenSSL ---
-
-struct Material {
-  Cipher cipher;
-  Hash hash;
-  Bytes cipher_key, salt, auth_key;
-  std::uint8_t tag_length;
-
-  KeyMaterial view() const { return {cipher, hash, cipher_key, salt, auth_key, tag_length}; }
-};
-
-Material random_material(std::mt19937& random) {
-  Material material;
-  const Algorithm& algorithm = *algorithms()[random() % algorithms().size()];
-  material.cipher = algorithm.cipher;
-  material.hash = algorithm.hash;
-  const bool gcm = material.cipher == Cipher::aes_gcm;
-  material.cipher_key = random_bytes(random, algorithm.key_lengths[random() % algorithm.key_lengths.size()]);
-  material.salt = random_bytes(random, algorithm.salt_length);
-  material.auth_key = random_bytes(random, gcm ? 0 : 1 + random() % 64);
-  material.tag_length = static_cast<std::uint8_t>(gcm ? 16 : 1 + random() % 20);
-  return material;
-}
-
-// The sealed text and the tag.
-struct Sealed {
-  Bytes text, tag;
-};
-
-Bytes iv_of(const Material& material, const Job& job) {
-  Bytes iv = material.salt;
-  if (material.cipher == Cipher::null) return iv;
-  const std::size_t at = material.cipher == Cipher::aes_gcm ? 2 : 4;
-  for (std::size_t i = 0; i < sizeof job.nonce; ++i) {
-    iv[at + i] ^= job.nonce[i];
-  }
-  if (material.cipher == Cipher::aes_ctr) {
-    iv.resize(16, 0);
-  }
-  return iv;
-}
-
-Sealed seal_by_openssl(const Material& material, const Job& job, const Bytes& packet) {
-  const Bytes iv = iv_of(material, job);
-  Bytes clear(packet.begin(), packet.begin() + job.cipher_offset);
-  const bool suffix = (job.flags & job_has_suffix) != 0;
-  const bool wide = material.cipher_key.size() == 32;
-  Sealed sealed{Bytes(job.cipher_length), Bytes(material.tag_length)};
-  EVP_CIPHER_CTX* const context = EVP_CIPHER_CTX_new();
-  int written = 0;
-  if (material.cipher == Cipher::aes_gcm) {
-    EVP_EncryptInit_ex(context, wide ? EVP_aes_256_gcm() : EVP_aes_128_gcm(), nullptr, material.cipher_key.data(),
-                       iv.data());
-    if (suffix) {
-      clear.insert(clear.end(), job.suffix, job.suffix + 4);
-    }
-    EVP_EncryptUpdate(context, nullptr, &written, clear.data(), static_cast<int>(clear.size()));
-    EVP_EncryptUpdate(context, sealed.text.data(), &written, packet.data() + job.cipher_offset, job.cipher_length);
-    std::uint8_t none[16];
-    EVP_EncryptFinal_ex(context, none, &written);
-    EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_GCM_GET_TAG, 16, sealed.tag.data());
-  } else {
-    if (material.cipher == Cipher::null) {
-      std::copy_n(packet.data() + job.cipher_offset, job.cipher_length, sealed.text.data());
-    } else {
-      const EVP_CIPHER* const aes = wide                               ? EVP_aes_256_ctr()
-                                    : material.cipher_key.size() == 24 ? EVP_aes_192_ctr()
-                                                                       : EVP_aes_128_ctr();
-      EVP_EncryptInit_ex(context, aes, nullptr, material.cipher_key.data(), iv.data());
-      EVP_EncryptUpdate(context, sealed.text.data(), &written, packet.data() + job.cipher_offset, job.cipher_length);
-    }
-    Bytes message = clear;
-    message.insert(message.end(), sealed.text.begin(), sealed.text.end());
-    if (suffix) {
-      message.insert(message.end(), job.suffix, job.suffix + 4);
-    }
-    std::uint8_t digest[20];
-    HMAC(EVP_sha1(), material.auth_key.data(), static_cast<int>(material.auth_key.size()), message.data(),
-         message.size(), digest, nullptr);
-    std::memcpy(sealed.tag.data(), digest, material.tag_length);
-  }
-  EVP_CIPHER_CTX_free(context);
-  return sealed;
-}
-
-// Batches of every length, ciphers, keys, directions, lengths, gaps and alignments mixed. Nothing but what a job may
-// write changes; what it gives is OpenSSL's.
-TEST(Crypto, BatchesDoAsOpensslDoes) {
-  std::mt19937 random(1);
-  auto cpu = Cpu::make();
-  auto keys = KeyTable::make(64, true);
-  ASSERT_TRUE(cpu && keys);
-  std::vector<Material> materials;
-  for (std::uint32_t i = 0; i < 64; ++i) {
-    materials.push_back(random_material(random));
-    ASSERT_EQ(keys->install(materials.back().view()).value(), i);
-  }
-  for (std::size_t count : {1, 2, 3, 15, 16, 17, 63, 64, 65, 200, 300}) {
-    std::vector<Bytes> frames;
-    std::vector<Bytes> expected;
-    std::vector<Job> jobs(count);
-    std::vector<Verdict> wanted(count, Verdict::done);
-    for (Job& job : jobs) {
-      const std::size_t at = random() % 16;
-      const bool opens = random() % 2 == 0;
-      job.key = random() % 64;
-      job.cipher_offset = static_cast<std::uint16_t>(random() % 90);
-      job.cipher_length = static_cast<std::uint16_t>(random() % 8 == 0 ? 0 : random() % 1500);
-      job.tag_gap = static_cast<std::uint8_t>(random() % 3 == 0 ? random() % 140 : 0);
-      job.flags = static_cast<std::uint8_t>((opens ? job_opens : 0) | (random() % 2 == 0 ? job_has_suffix : 0));
-      const Bytes nonce = random_bytes(random, 10);
-      const Bytes suffix = random_bytes(random, 4);
-      std::memcpy(job.nonce, nonce.data(), 10);
-      std::memcpy(job.suffix, suffix.data(), 4);
-      Bytes open = random_bytes(random, at + job.cipher_offset + job.cipher_length + job.tag_gap + 24);
-      const Bytes packet(open.begin() + static_cast<std::ptrdiff_t>(at), open.end());
-      const Material& material = materials[job.key];
-      const Sealed sealed = seal_by_openssl(material, job, packet);
-      std::uint8_t* const tag = open.data() + at + job.cipher_offset + job.cipher_length + job.tag_gap;
-      if (opens) {
-        std::memcpy(tag, sealed.tag.data(), sealed.tag.size());
-      }
-      Bytes closed = open;
-      std::copy(sealed.text.begin(), sealed.text.end(),
-                closed.begin() + static_cast<std::ptrdiff_t>(at + job.cipher_offset));
-      std::memcpy(closed.data() + (tag - open.data()), sealed.tag.data(), sealed.tag.size());
-      frames.push_back(opens ? closed : open);
-      expected.push_back(opens ? open : closed);
-      if (opens && random() % 4 == 0) {
-        const auto i = static_cast<std::size_t>(&job - jobs.data());
-        frames[i][static_cast<std::size_t>(tag - open.data()) + random() % sealed.tag.size()] ^= 1U << random() % 8;
-        wanted[i] = Verdict::tag_mismatch;
-      }
-      job.data = at;
-    }
-    for (std::size_t i = 0; i < count; ++i) {
-      jobs[i].data += reinterpret_cast<std::uint64_t>(frames[i].data());
-    }
-    std::vector<Verdict> verdicts(count, Verdict::tag_mismatch);
-    cpu->run(*keys, jobs, verdicts);
-    for (std::size_t i = 0; i < count; ++i) {
-      ASSERT_EQ(verdicts[i], wanted[i]) << i << " of " << count;
-      if (wanted[i] == Verdict::done) {
-        ASSERT_EQ(frames[i], expected[i]) << i << " of " << count;
-      }
-    }
   }
 }
 

@@ -72,7 +72,7 @@ struct alignas(64) Key {
   };                                             // bytes (SP 800-38D 6.3)
   // rounds + 1 of them, in the order of use. FIPS-197's for enciphering; where `opens`, those of the equivalent inverse
   // cipher (FIPS-197 5.3.5). ChaCha20: the 32 bytes of the key.
-  std::uint8_t round_keys[15][aes_block];
+  alignas(64) std::uint8_t round_keys[15][aes_block];  // from a cache line on, so that an SRTP key is in five of them
 };
 static_assert(sizeof(Key) == 448 && std::is_trivially_copyable_v<Key>);
 static_assert(offsetof(Key, power) % aes_block == 0 && offsetof(Key, round_keys) % aes_block == 0);

@@ -33,9 +33,9 @@
 #include <string_view>
 #include <vector>
 
+#include "base/bounded_queue.h"
 #include "base/error.h"
 #include "engine/bell.h"
-#include "engine/bounded_queue.h"
 
 namespace sluice::device {
 class Gpu;

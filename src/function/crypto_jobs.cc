@@ -49,6 +49,23 @@ engine::JobKind::Shape CryptoJobs::shape() const {
   return {.bytes = sizeof(Record), .most = most_jobs, .slots = slots};
 }
 
+namespace {
+
+// But for where its bytes are.
+crypto::Job job_of(const CryptoJobs::Request& request) {
+  crypto::Job job = {};
+  job.key = request.key;
+  job.cipher_offset = static_cast<std::uint16_t>(request.clear.size());
+  job.cipher_length = static_cast<std::uint16_t>(request.text.size());
+  job.flags = static_cast<std::uint8_t>((request.opens ? crypto::job_opens : 0) |
+                                        (request.suffix.empty() ? 0 : crypto::job_has_suffix));
+  std::ranges::copy(request.nonce, job.nonce);
+  std::ranges::copy(request.suffix, job.suffix);
+  return job;
+}
+
+}  // namespace
+
 std::string CryptoJobs::why_not(const Request& request) const {
   if (request.key >= keys_.capacity() || keys_.key(request.key).cipher == crypto::Cipher::none) {
     return "key " + std::to_string(request.key) + " is not installed";
@@ -69,20 +86,13 @@ std::string CryptoJobs::why_not(const Request& request) const {
   if (length > most_bytes) {
     return std::to_string(length) + " bytes with the tag: the most is " + std::to_string(most_bytes);
   }
-  return {};
+  return crypto::why_no_job(keys_.key(request.key), job_of(request));
 }
 
 void CryptoJobs::write(const Request& request, std::byte* job) const {
   Record& record = Record::of(job);
-  record.job = {};
+  record.job = job_of(request);
   record.job.data = reinterpret_cast<std::uint64_t>(record.work);
-  record.job.key = request.key;
-  record.job.cipher_offset = static_cast<std::uint16_t>(request.clear.size());
-  record.job.cipher_length = static_cast<std::uint16_t>(request.text.size());
-  record.job.flags = static_cast<std::uint8_t>((request.opens ? crypto::job_opens : 0) |
-                                               (request.suffix.empty() ? 0 : crypto::job_has_suffix));
-  std::ranges::copy(request.nonce, record.job.nonce);
-  std::ranges::copy(request.suffix, record.job.suffix);
   record.tag_length = keys_.key(request.key).tag_length;
   record.verdict = crypto::Verdict::tag_mismatch;
   std::uint8_t* to = record.asked;
@@ -94,7 +104,10 @@ void CryptoJobs::write(const Request& request, std::byte* job) const {
 CryptoJobs::Result CryptoJobs::result(std::span<const std::byte> job) {
   const auto& record = *reinterpret_cast<const Record*>(job.data());
   const std::uint8_t* const text = record.work + record.job.cipher_offset;
-  return {record.verdict, {text, record.job.cipher_length}, {text + record.job.cipher_length, record.tag_length}};
+  return {record.verdict,
+          {record.work, record.job.cipher_offset},
+          {text, record.job.cipher_length},
+          {text + record.job.cipher_length, record.tag_length}};
 }
 
 Expected<bool> CryptoJobs::attach(device::Gpu& gpu, std::uint32_t device) {

@@ -47,12 +47,13 @@ class CryptoJobs final : public engine::JobKind {
     Bytes clear = {};   // authenticated only
     Bytes text = {};    // to be enciphered, or enciphered
     Bytes tag = {};     // opens: of the key's tag length
-    Bytes suffix = {};  // 4 bytes that are authenticated behind the text, or none
+    Bytes suffix = {};  // 4 bytes that are authenticated, too, or none
   };
   struct Result {
     crypto::Verdict verdict;
-    Bytes text;  // sealed or opened; of a tag_mismatch it may be anything
-    Bytes tag;   // seals: the tag
+    Bytes clear;  // as it was, but for aes_cbc's IV that a seal has made
+    Bytes text;   // sealed or opened; of a tag_mismatch it may be anything
+    Bytes tag;    // seals: the tag
   };
 
   static Expected<std::unique_ptr<engine::JobKind>> make();

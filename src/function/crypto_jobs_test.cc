@@ -22,7 +22,7 @@ using Request = CryptoJobs::Request;
 
 struct Sealed {
   crypto::Verdict verdict;
-  Bytes text, tag;
+  Bytes clear, text, tag;
   bool operator==(const Sealed&) const = default;
 };
 
@@ -81,8 +81,8 @@ class Bed {
       client_->poll([&](const engine::JobAnswer& answer) {
         EXPECT_TRUE(answer.done());
         const CryptoJobs::Result result = CryptoJobs::result(answer.job);
-        all[answer.tag] = {result.verdict, Bytes(result.text.begin(), result.text.end()),
-                           Bytes(result.tag.begin(), result.tag.end())};
+        all[answer.tag] = {result.verdict, Bytes(result.clear.begin(), result.clear.end()),
+                           Bytes(result.text.begin(), result.text.end()), Bytes(result.tag.begin(), result.tag.end())};
       });
     }
     EXPECT_EQ(counters().imbalance(), 0);
@@ -120,20 +120,27 @@ TEST_P(CryptoJobsTest, KnownAnswersComeOut) {
     return one.answer->clear.empty() && one.answer->text.empty();
   });
   ASSERT_GT(answers.size(), 5U);
-  std::vector<std::uint32_t> keys;
   for (std::size_t i = 0; i < answers.size(); ++i) {
     const crypto::KnownAnswer& one = *answers[i].answer;
     const Bytes tag = crypto::from_hex(one.tag), nonce = crypto::from_hex(one.nonce);
     const Bytes clear = crypto::from_hex(one.clear), suffix = crypto::from_hex(one.suffix);
-    const auto key = bed.crypto().keys().install(
-        {answers[i].algorithm->cipher, answers[i].algorithm->hash, crypto::from_hex(one.cipher_key),
-         crypto::from_hex(one.salt), crypto::from_hex(one.auth_key), static_cast<std::uint8_t>(tag.size())});
-    ASSERT_TRUE(key) << key.error().message;
-    Request request{.key = *key, .nonce = nonce, .clear = clear, .suffix = suffix};
+    const auto key = [&](bool opens) {
+      return bed.crypto()
+          .keys()
+          .install({answers[i].algorithm->cipher, answers[i].algorithm->hash, crypto::from_hex(one.cipher_key),
+                    crypto::from_hex(one.salt), crypto::from_hex(one.auth_key), static_cast<std::uint8_t>(tag.size()),
+                    opens})
+          .value();
+    };
+    Bytes before = clear;
+    std::ranges::copy(crypto::from_hex(one.block), before.end() - static_cast<std::ptrdiff_t>(one.block.size() / 2));
+    Request request{.key = key(false), .nonce = nonce, .clear = before, .suffix = suffix};
     const Bytes text = crypto::from_hex(one.text), sealed = crypto::from_hex(one.sealed);
     request.text = text;
     bed.submit(3 * i, request);
     request.opens = true;
+    request.key = key(true);
+    request.clear = clear;
     request.text = sealed;
     request.tag = tag;
     bed.submit(3 * i + 1, request);
@@ -146,11 +153,11 @@ TEST_P(CryptoJobsTest, KnownAnswersComeOut) {
   std::uint64_t by_gpu = 0;
   for (std::size_t i = 0; i < answers.size(); ++i) {
     const crypto::KnownAnswer& one = *answers[i].answer;
-    EXPECT_EQ(results.at(3 * i),
-              (Sealed{crypto::Verdict::done, crypto::from_hex(one.sealed), crypto::from_hex(one.tag)}))
+    EXPECT_EQ(results.at(3 * i), (Sealed{crypto::Verdict::done, crypto::from_hex(one.clear),
+                                         crypto::from_hex(one.sealed), crypto::from_hex(one.tag)}))
         << one.name;
-    EXPECT_EQ(results.at(3 * i + 1),
-              (Sealed{crypto::Verdict::done, crypto::from_hex(one.text), crypto::from_hex(one.tag)}))
+    EXPECT_EQ(results.at(3 * i + 1), (Sealed{crypto::Verdict::done, crypto::from_hex(one.clear),
+                                             crypto::from_hex(one.text), crypto::from_hex(one.tag)}))
         << one.name;
     EXPECT_EQ(results.at(3 * i + 2).verdict, crypto::Verdict::tag_mismatch) << one.name;
     by_gpu += crypto::gpu_side().can(*answers[i].algorithm, one.cipher_key.size() / 2) ? 3 : 0;
@@ -218,7 +225,7 @@ TEST_P(CryptoJobsTest, DoAsTheCpuDoesAndOpenWhatTheySealed) {
   }
   const auto opened = bed.finish();
   for (std::size_t i = 0; i < count; ++i) {
-    EXPECT_EQ(opened.at(i), (Sealed{crypto::Verdict::done, made.text[i], sealed.at(i).tag})) << i;
+    EXPECT_EQ(opened.at(i), (Sealed{crypto::Verdict::done, made.clear[i], made.text[i], sealed.at(i).tag})) << i;
   }
 }
 
@@ -281,6 +288,13 @@ TEST(CryptoJobs, SayWhatIsWrongWithARequest) {
             "a tag of 4 bytes: the key's have 16");
   EXPECT_EQ(why({.key = key, .nonce = nonce}), "there is nothing to seal or open");
   EXPECT_EQ(why({.key = key, .nonce = nonce, .text = long_text}), "16656 bytes with the tag: the most is 16640");
+  const std::uint32_t esp =
+      bed.crypto()
+          .keys()
+          .install({crypto::Cipher::aes_cbc, crypto::Hash::hmac_sha1, secret, {}, std::span(secret).first(20), 12})
+          .value();
+  EXPECT_EQ(why({.key = esp, .nonce = nonce, .clear = std::span(secret).first(24), .text = text}),
+            "aes_cbc_hmac_sha1: a text of 4 bytes: must be whole blocks of 16, one at least");
 }
 
 }  // namespace

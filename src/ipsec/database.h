@@ -2,7 +2,7 @@
 // (xfrm/server.h). The packet path looks into them by sad.h and spd.h.
 //
 // Thread-safety: every call by any thread; calls wait for one another, and never for the packet path. A change is in
-// force when the call returns. Cost: some microseconds for an SA, one for a policy; see docs/ipsec.md.
+// force when the call returns. Cost: some microseconds for an SA, one for a policy; see docs/ipsec-databases.md.
 #pragma once
 
 #include <cstdint>
@@ -45,9 +45,10 @@ class Database {
   // full.
   virtual Expected<void> add(const SaSettings& sa) = 0;
   // The same for an id that is there: a larval one becomes valid; of a valid one lifetime, UDP ports, selector and
-  // addresses change, and its sequence numbers, window and counters stay. An Error: there is none.
+  // source change, and its sequence numbers, window and counters stay; the rest is not looked at. An Error: there is
+  // none.
   virtual Expected<void> update(const SaSettings& sa) = 0;
-  // Its packets under way are finished. False: there was none.
+  // Its packets under way are finished: it is not found any more, and ends when they have left. False: there was none.
   virtual bool remove(const SaId& id) = 0;
   // Reserves an unused SPI of [least, most] for an inbound SA; kept for 165 s, as Linux does, until update() or add().
   virtual Expected<std::uint32_t> reserve_spi(const packet::IpAddress& source, const packet::IpAddress& destination,
@@ -59,10 +60,12 @@ class Database {
   virtual std::size_t sa_count() const = 0;
   virtual void flush_sas(std::optional<Protocol> protocol) = 0;
 
-  // An Error: there is one of that direction, selector and priority, and `replaces` is false.
+  // There is one policy for each direction and selector, as in XFRM. An Error: there is one, and `replaces` is false;
+  // or the selector or the templates are not possible. One that is replaced leaves no moment without a policy.
   virtual Expected<void> add(const Policy& policy, bool replaces) = 0;
   virtual bool remove_policy(Direction direction, const Selector& selector) = 0;
   virtual std::optional<Policy> policy(Direction direction, const Selector& selector) const = 0;
+  // At most so many, inbound ones first, and of a direction as they are looked at.
   virtual std::vector<Policy> policies(std::size_t most) const = 0;
   virtual std::size_t policy_count() const = 0;
   virtual void flush_policies() = 0;

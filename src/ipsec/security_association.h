@@ -42,9 +42,9 @@ struct SecretKey {
 struct Transform {
   crypto::Cipher cipher = crypto::Cipher::null;
   crypto::Hash hash = crypto::Hash::none;
-  SecretKey cipher_key;
-  SecretKey salt;           // of counter modes: RFC 3686's nonce, RFC 4106's and 7634's salt, 4 bytes
-  SecretKey auth_key;       // of `hash`
+  SecretKey cipher_key = {};
+  SecretKey salt = {};          // of counter modes: RFC 3686's nonce, RFC 4106's and 7634's salt, 4 bytes
+  SecretKey auth_key = {};      // of `hash`
   std::uint8_t icv_length = 0;  // bytes
 };
 
@@ -61,7 +61,7 @@ struct Limit {
   bool operator==(const Limit&) const = default;
 };
 struct Lifetime {
-  Limit bytes;        // of inner packets, as RFC 4301 4.4.2.1 counts them
+  Limit bytes;  // of inner packets, as RFC 4301 4.4.2.1 counts them
   Limit packets;
   Limit seconds;      // since the SA was added
   Limit use_seconds;  // since its first packet
@@ -77,18 +77,18 @@ struct SaSettings {
   Mode mode = Mode::tunnel;
   std::uint32_t reqid = 0;  // policies find outbound SAs by it; 0: by addresses alone
   std::string name = {};    // of the configuration; empty: from elsewhere
-  Transform transform;
-  bool esn = false;                 // extended sequence numbers
+  Transform transform = {};
+  bool esn = false;                  // extended sequence numbers
   std::uint32_t replay_window = 64;  // packets; 0: replay is not looked for; at most most_replay_window
-  std::uint64_t sequence = 0;       // out: of the last packet sent; in: the highest one received. Usually 0
+  std::uint64_t sequence = 0;        // out: of the last packet sent; in: the highest one received. Usually 0
   std::optional<UdpPorts> udp = {};
   Lifetime lifetime = {};
   // Of the traffic inside. In: what comes out of the SA and does not fit is dropped as `ipsec_policy`.
   std::optional<Selector> selector = {};
   // Outer header of tunnel mode.
   DontFragment dont_fragment = DontFragment::copy;
-  bool copy_dscp = true;    // else 0
-  bool ecn = true;          // RFC 6040's normal mode, both ways; false: not copied, and not looked at
+  bool copy_dscp = true;     // else 0
+  bool ecn = true;           // RFC 6040's normal mode, both ways; false: not copied, and not looked at
   std::uint16_t pad_to = 0;  // traffic flow confidentiality: inner packets are padded to so many bytes (RFC 4303 2.7)
 };
 inline constexpr std::uint32_t most_replay_window = 4096;
@@ -97,7 +97,7 @@ inline constexpr std::uint32_t most_replay_window = 4096;
 struct SaCounters {
   std::uint64_t packets = 0, bytes = 0;
   std::uint64_t bad_icv = 0, replay = 0, policy = 0, expired = 0, malformed = 0;
-  std::uint64_t sequence = 0;      // out: the last one sent; in: the highest received
+  std::uint64_t sequence = 0;                                       // out: the last one sent; in: the highest received
   std::uint64_t added_at = 0, first_used_at = 0, last_used_at = 0;  // seconds since the epoch; 0: never
 };
 
@@ -111,7 +111,7 @@ enum class SaState : std::uint8_t {
 struct SaStatus {
   SaSettings settings;  // without keys
   SaState state = SaState::valid;
-  SaCounters counters;
+  SaCounters counters = {};
 };
 
 }  // namespace sluice::ipsec

@@ -3,7 +3,7 @@
 
 #include "crypto/algorithm.h"
 #include "crypto/algorithms/expand.h"
-#include "crypto/algorithms/rfc2202.h"
+#include "crypto/algorithms/hmac_texts.h"
 #include "crypto/key_table.h"
 
 namespace sluice::crypto {
@@ -50,13 +50,13 @@ constexpr std::size_t key_lengths[] = {16, 24, 32};
 
 void expand(IMB_MGR* manager, const KeyMaterial& material, Slot& slot) {
   expand_aes(manager, material.cipher_key, *slot.key);
-  expand_hmac_sha1(manager, material.auth_key, *slot.key);
+  expand_hmac(manager, material.auth_key, *slot.key);
 }
 
 }  // namespace
 
 extern const Algorithm aes_ctr_hmac_sha1;
-const Algorithm aes_ctr_hmac_sha1 = {.cipher = Cipher::aes_ctr,
+constinit const Algorithm aes_ctr_hmac_sha1 = {.cipher = Cipher::aes_ctr,
                                      .hash = Hash::hmac_sha1,
                                      .name = "aes_ctr_hmac_sha1",
                                      .key_lengths = key_lengths,

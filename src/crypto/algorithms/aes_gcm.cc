@@ -47,40 +47,14 @@ constexpr std::array answers = {
 
 constexpr std::size_t key_lengths[] = {16, 32};
 
-// E(K, 0) as the first block of a keystream.
-void hash_key(IMB_MGR* manager, Key& key) {
-  static constexpr std::uint8_t zeros[aes_block] = {};
-  IMB_JOB job = {};
-  job.src = zeros;
-  job.dst = key.power[0];
-  job.enc_keys = key.round_keys;
-  job.iv = zeros;
-  job.iv_len_in_bytes = aes_block;
-  job.msg_len_to_cipher_in_bytes = aes_block;
-  IMB_SUBMIT_CIPHER_BURST_NOCHECK(manager, &job, 1, IMB_CIPHER_CNTR, IMB_DIR_ENCRYPT,
-                                  key.rounds == 10 ? IMB_KEY_128_BYTES : IMB_KEY_256_BYTES);
-}
-
 void expand(IMB_MGR* manager, const KeyMaterial& material, Slot& slot) {
-  expand_aes(manager, material.cipher_key, *slot.key);
-  auto& expanded = *static_cast<gcm_key_data*>(slot.gcm_key);
-  if (material.cipher_key.size() == 16) {
-    IMB_AES128_GCM_PRE(manager, material.cipher_key.data(), &expanded);
-  } else {
-    IMB_AES256_GCM_PRE(manager, material.cipher_key.data(), &expanded);
-  }
-  hash_key(manager, *slot.key);
-  // GHASH of one block, begun with zeros, is its product with H.
-  auto& power = slot.key->power;
-  for (std::size_t i = 1; i < hash_powers; ++i) {
-    IMB_GHASH(manager, &expanded, power[i - 1], aes_block, power[i], aes_block);
-  }
+  expand_gcm(manager, material.cipher_key, slot);
 }
 
 }  // namespace
 
 extern const Algorithm aes_gcm;
-const Algorithm aes_gcm = {.cipher = Cipher::aes_gcm,
+constinit const Algorithm aes_gcm = {.cipher = Cipher::aes_gcm,
                            .hash = Hash::none,
                            .name = "aes_gcm",
                            .key_lengths = key_lengths,

@@ -12,7 +12,7 @@
 #include <cstdint>
 #include <memory>
 
-namespace sluice::engine {
+namespace sluice {
 
 template <class T>
 class BoundedQueue {
@@ -75,4 +75,4 @@ class BoundedQueue {
   alignas(64) std::atomic<std::uint64_t> popped_{0};
 };
 
-}  // namespace sluice::engine
+}  // namespace sluice

@@ -1,11 +1,11 @@
-#include "engine/bounded_queue.h"
+#include "base/bounded_queue.h"
 
 #include <gtest/gtest.h>
 
 #include <thread>
 #include <vector>
 
-namespace sluice::engine {
+namespace sluice {
 namespace {
 
 TEST(BoundedQueue, GivesBackInOrderAndRefusesWhatItHasNoPlaceFor) {
@@ -60,4 +60,4 @@ TEST(BoundedQueue, LosesNothingBetweenThreads) {
 }
 
 }  // namespace
-}  // namespace sluice::engine
+}  // namespace sluice

@@ -1,0 +1,73 @@
+#include "ipsec/sa.h"
+
+#include <cstdio>
+
+#include "ipsec/sa_record.h"
+#include "packet/headers.h"
+
+namespace sluice::ipsec {
+
+std::string SaId::str() const {
+  char number[16];
+  std::snprintf(number, sizeof number, "0x%08x", spi);
+  return std::string(protocol == Protocol::ah ? "ah " : "esp ") + number + " to " + destination.str();
+}
+
+PacketSizes packet_sizes(const Transform& transform) {
+  // Others than CBC need no more than what RFC 4303 section 2.4 asks for: the trailer ends at a multiple of 4.
+  const bool blocks = transform.cipher == crypto::Cipher::aes_cbc;
+  return {.iv = static_cast<std::uint8_t>(crypto::explicit_iv_length(transform.cipher)),
+          .block = static_cast<std::uint8_t>(blocks ? crypto::aes_block : 4),
+          .icv = transform.icv_length};
+}
+
+crypto::KeyMaterial key_material(const SaSettings& settings) {
+  const Transform& transform = settings.transform;
+  return {.cipher = transform.cipher,
+          .hash = transform.hash,
+          .cipher_key = transform.cipher_key.view(),
+          .salt = transform.salt.view(),
+          .auth_key = transform.auth_key.view(),
+          .tag_length = transform.icv_length,
+          .opens = settings.direction == Direction::in};
+}
+
+Outer outer_of(const SaSettings& settings) {
+  Outer outer{.source = settings.source.bytes,
+              .destination = settings.id.destination.bytes,
+              .family = settings.id.destination.family,
+              .udp = settings.udp.has_value()};
+  if (settings.udp) {
+    outer.source_port = packet::be16(settings.udp->source);
+    outer.destination_port = packet::be16(settings.udp->destination);
+  }
+  return outer;
+}
+
+Sa::Sa(const SaSettings& settings, std::uint32_t of_index, std::uint32_t of_key)
+    : spi(packet::be32(settings.id.spi)),
+      key(of_key),
+      index(of_index),
+      protocol(settings.id.protocol),
+      mode(settings.mode),
+      direction(settings.direction),
+      cipher(settings.transform.cipher),
+      hash(settings.transform.hash),
+      sizes(packet_sizes(settings.transform)),
+      family(settings.id.destination.family),
+      dont_fragment(settings.dont_fragment),
+      esn(settings.esn),
+      copy_dscp(settings.copy_dscp),
+      ecn(settings.ecn),
+      pad_to(settings.pad_to),
+      destination(settings.id.destination.bytes),
+      outer(&first_outer),
+      window(settings.direction == Direction::in ? settings.replay_window : 0, settings.sequence),
+      sequence(settings.sequence),
+      first_outer(outer_of(settings)),
+      reqid(settings.reqid),
+      record(std::make_unique<SaRecord>()) {}
+
+Sa::~Sa() = default;
+
+}  // namespace sluice::ipsec

@@ -1,0 +1,101 @@
+// A security association as lanes see it. It has one address from add() to its end, which comes when it was removed and
+// no reader can have found it any more (view.h): packets under way are finished.
+//
+// Three lines for each packet: what it needs to be framed; its numbers; the outer header's fields. What update()
+// replaces, these and the inner selector, is behind pointers.
+//
+// Thread-safety: lanes read all and change what says so. The control side (sa_store.h) writes the rest before lanes
+// find it, and `state`, `outer`, `inner` and `limited` while they read.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "crypto/key.h"
+#include "crypto/key_table.h"
+#include "ipsec/lifetime.h"
+#include "ipsec/packet_key.h"
+#include "ipsec/replay_window.h"
+#include "ipsec/security_association.h"
+#include "ipsec/sequence.h"
+
+namespace sluice::ipsec {
+
+// The outer header of a tunnel; of transport mode the addresses that the SA is between. Constant: another one takes its
+// place.
+struct Outer {
+  std::array<std::uint8_t, 16> source{}, destination{};  // as in a frame; of IPv4 the first four bytes
+  std::uint16_t source_port = 0, destination_port = 0;   // of UDP, network order; 0: no UDP encapsulation
+  std::uint8_t family = 0;
+  bool udp = false;
+  bool operator==(const Outer&) const = default;
+};
+
+// What of an algorithm decides how long packets are (RFC 4303 section 2, RFC 4302 section 2), in bytes.
+struct PacketSizes {
+  std::uint8_t iv = 0;     // in front of the ciphertext
+  std::uint8_t block = 4;  // that plaintext and trailer are padded to
+  std::uint8_t icv = 0;
+  bool operator==(const PacketSizes&) const = default;
+};
+Outer outer_of(const SaSettings& settings);
+PacketSizes packet_sizes(const Transform& transform);
+// Views into the SA's keys.
+crypto::KeyMaterial key_material(const SaSettings& settings);
+
+// Packets refused, by any lane.
+struct Refusals {
+  std::atomic<std::uint64_t> bad_icv{0}, replay{0}, policy{0}, expired{0}, malformed{0};
+};
+
+struct SaRecord;  // of the control side
+
+struct alignas(64) Sa {
+  Sa(const SaSettings& settings, std::uint32_t index, std::uint32_t key);
+  ~Sa();
+
+  // The first line: constant, but for what is atomic.
+  std::uint32_t spi;    // network order, as in a packet
+  std::uint32_t key;    // slot of crypto::KeyTable
+  std::uint32_t index;  // of counters (lane_counts.h)
+  Protocol protocol;
+  Mode mode;
+  Direction direction;
+  crypto::Cipher cipher;
+  crypto::Hash hash;
+  PacketSizes sizes;
+  std::uint8_t family;  // outer
+  DontFragment dont_fragment;
+  bool esn, copy_dscp, ecn;
+  std::uint16_t pad_to;
+  std::atomic<SaState> state{SaState::valid};
+  std::atomic<bool> limited{false};          // has a lifetime in packets or bytes
+  std::array<std::uint8_t, 16> destination;  // as in a frame: what an inbound SA is found by
+  std::atomic<const Outer*> outer{nullptr};
+  std::atomic<const MaskedKey*> inner{nullptr};  // of SaSettings::selector; null: any
+
+  // Numbers; lanes change them.
+  ReplayWindow window;  // in
+  Sequence sequence;    // out
+
+  alignas(64) const Outer first_outer;  // what `outer` shows until it is replaced
+  const std::uint32_t reqid;
+  // Lanes write these once a second, or once.
+  std::atomic<std::uint32_t> first_used{0}, last_used{0};  // seconds of View::seconds(); 0: never
+  std::atomic<bool> has_moved{false};                      // it has been noted
+
+  alignas(64) Refusals refused;
+  LifetimeBudget budget;
+  std::unique_ptr<SaRecord> record;
+
+  bool has_inner(const PacketKey& key) const {
+    const MaskedKey* const wanted = inner.load(std::memory_order_acquire);
+    return wanted == nullptr || wanted->has(key);
+  }
+};
+static_assert(offsetof(Sa, window) == 64 && offsetof(Sa, first_outer) == 128 && offsetof(Sa, refused) == 192);
+
+}  // namespace sluice::ipsec
