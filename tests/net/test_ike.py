@@ -275,7 +275,7 @@ def test_mobike_moves_sas(site):
         sent, received = of(before, "out")["spi"], of(before, "in")["spi"]
         site.server.ask("count", sent, 500, 50000, 500)
         site.server.ask("count", received, 400, 40000, 400)
-        site.host.ip(f"addr del {NEAR}/24 dev eth0")
+        site.host.batch([f"addr del {NEAR6}/64 dev eth0", f"addr del {NEAR}/24 dev eth0"])
         assert becomes(site, "in", "destination", MOVED), site.near.said()
         assert becomes(site, "out", "source", MOVED), site.near.said()
         after = site.server.sas()
@@ -286,8 +286,7 @@ def test_mobike_moves_sas(site):
         assert site.server.policies()["out", NEAR_NET, FAR_NET]["templates"][0]["source"] == MOVED
         assert re.search(r"out [0-9a-f]{8},\s+50000 bytes,\s+500 packets", site.near.sas()), site.near.sas()
     finally:
-        site.host.ip(f"addr replace {NEAR}/24 dev eth0")
-        site.host.ip(f"addr del {MOVED}/24 dev eth0")
+        site.host.batch([f"addr replace {NEAR}/24 dev eth0", f"addr replace {NEAR6}/64 dev eth0 nodad", f"addr del {MOVED}/24 dev eth0"])
         site.forget()
 
 
