@@ -136,7 +136,8 @@ Option<PolicyWords> port_option(const char* key, std::int64_t PolicyWords::*memb
       key,
       std::move(text),
       [=](Settings& section, PolicyWords& to) {
-        if (section.has(key)) to.*member = section.integer(key, 0, 0, 65535);
+        const std::int64_t port = section.integer(key, 0, 0, 65535);
+        if (section.has(key)) to.*member = port;
       },
       [=](const PolicyWords& of) { return of.*member < 0 ? option::literal("any") : std::to_string(of.*member); },
       false,
