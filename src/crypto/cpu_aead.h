@@ -43,7 +43,6 @@ class CpuAead {
   IMB_MGR& manager_;
   const Gcm gcm_[3];  // of 128, 192 and 256 bits
   gcm_context_data gcm_context_ = {};
-  chacha20_poly1305_context_data chacha_context_ = {};
 };
 
 }  // namespace sluice::crypto

@@ -6,6 +6,7 @@
 #include <openssl/hmac.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <memory>
 #include <random>
@@ -87,6 +88,8 @@ Bytes iv_of(const Material& material, const Job& job, const Bytes& packet) {
     }
     case Cipher::aes_cbc:
       return {text - 16, text};
+    case Cipher::null:
+      return {};
     default:
       iv.insert(iv.end(), text - 8, text);
       if (material.cipher() == Cipher::aes_ctr_esp) iv.insert(iv.end(), {0, 0, 0, 1});

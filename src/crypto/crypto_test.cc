@@ -109,7 +109,13 @@ TEST(KeyTable, RefusesWhatTheCipherHasNot) {
         Case{{Cipher::aes_gcm, Hash::none, some(16), some(14), some(0), 16}, "aes_gcm: a salt of 14 bytes: must be 12"},
         Case{{Cipher::aes_gcm, Hash::none, some(16), some(12), some(20), 16},
              "aes_gcm: an authentication key of 20 bytes: must be 0"},
-        Case{{Cipher::aes_gcm, Hash::none, some(16), some(12), some(0), 8}, "aes_gcm: a tag of 8 bytes: must be 16"}}) {
+        Case{{Cipher::aes_gcm, Hash::none, some(16), some(12), some(0), 8}, "aes_gcm: a tag of 8 bytes: must be 16"},
+        Case{{Cipher::aes_gcm_esp, Hash::none, some(24), some(4), some(0), 9},
+             "aes_gcm_esp: a tag of 9 bytes: must be 8, 12 or 16"},
+        Case{{Cipher::aes_cbc, Hash::none, some(16), some(0), some(0), 12},
+             "a key of a cipher and a hash that do not go together"},
+        Case{{Cipher::null, Hash::hmac_sha512, some(0), some(0), some(64), 33},
+             "null_hmac_sha512: a tag of 33 bytes: must be 1 to 32"}}) {
     const auto slot = with_gcm->install(c.material);
     ASSERT_FALSE(slot) << c.error;
     EXPECT_EQ(slot.error().message, c.error);
@@ -119,6 +125,37 @@ TEST(KeyTable, RefusesWhatTheCipherHasNot) {
   ASSERT_TRUE(keys->install({ctr, Hash::hmac_sha1, some(16), some(14), some(20), 10}));
   EXPECT_EQ(keys->install({ctr, Hash::hmac_sha1, some(16), some(14), some(20), 10}).error().message,
             "the table of keys is full: it has capacity for 1");
+}
+
+// FIPS-197 5.3.5: what deciphers begins with the last round key of what enciphers, and ends with the first.
+TEST(KeyTable, ACbcSlotIsForOneDirection) {
+  auto keys = KeyTable::make(3, false);
+  ASSERT_TRUE(keys);
+  for (const std::size_t length : {16, 24, 32}) {
+    const Bytes key = from_hex("603deb1015ca71be2b73aef0857d77811f352c073b6108d72d9810a30914dff4");
+    const auto material = [&](Cipher cipher, bool opens) {
+      return KeyMaterial{cipher,
+                         Hash::hmac_sha256,
+                         std::span(key).first(length),
+                         std::span(key).first(cipher == Cipher::aes_cbc ? 0 : 4),
+                         key,
+                         16,
+                         opens};
+    };
+    const Key& seals = keys->key(keys->install(material(Cipher::aes_cbc, false)).value());
+    const Key& opens = keys->key(keys->install(material(Cipher::aes_cbc, true)).value());
+    const Key& either = keys->key(keys->install(material(Cipher::aes_ctr_esp, true)).value());
+    EXPECT_EQ(seals.opens, 0);
+    EXPECT_EQ(opens.opens, 1);
+    EXPECT_EQ(either.opens, 0) << "means nothing there";
+    const unsigned rounds = seals.rounds;
+    EXPECT_EQ(rounds, length / 4 + 6);
+    EXPECT_EQ(std::memcmp(opens.round_keys[0], seals.round_keys[rounds], aes_block), 0);
+    EXPECT_EQ(std::memcmp(opens.round_keys[rounds], seals.round_keys[0], aes_block), 0);
+    EXPECT_NE(std::memcmp(opens.round_keys[1], seals.round_keys[rounds - 1], aes_block), 0) << "not as InvMixColumns";
+    EXPECT_EQ(std::memcmp(either.round_keys, seals.round_keys, sizeof seals.round_keys), 0);
+    for (std::uint32_t slot = 0; slot < 3; ++slot) keys->release(slot);
+  }
 }
 
 TEST(KeyTable, AReleasedSlotIsWipedAndUsedAgain) {

@@ -8,8 +8,9 @@
 // Thread-safety: install(), replace(), release() and used() any threads, beside each other: they wait for one another,
 // for as long as one key takes. Who drops the last of a stream's keys need hold no lock. Slots are independent: lanes
 // may run jobs meanwhile under other slots. What the caller owes: a slot is installed before a job names it, and no job
-// that names it is still in flight when it is released. Cost: install() 0.3 us for CTR, 0.7 us for GCM. Nothing here is
-// on the path of a packet but key().
+// that names it is still in flight when it is released. Cost: install() 0.1 us for ChaCha20, 0.3 us for
+// AES-GCM and with HMAC-SHA1, 0.7 us with HMAC-SHA256, 0.9 us with -384 and -512. Nothing here is on the path of a
+// packet but key().
 #pragma once
 
 #include <cstddef>

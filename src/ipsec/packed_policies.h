@@ -1,8 +1,8 @@
 // Policies one after the other, four at a time: for those of masks that few others have, where a hash table for each
 // mask would be asked in vain most of the time.
 //
-// Constant once it is made. Thread-safety: any thread. Cost: find() 0.25 ns for each policy of IPv4 up to the first that
-// matches. Memory: 32 bytes for each policy of IPv4, 80 of IPv6, and 16.
+// Constant once it is made. Thread-safety: any thread. Cost: find() 0.25 ns for each policy of IPv4 up to the first
+// that matches. Memory: 32 bytes for each policy of IPv4, 80 of IPv6, and 16.
 #pragma once
 
 #include <immintrin.h>

@@ -8,15 +8,19 @@
 //   moved SPI ADDRESS PORT             its peer has another address
 //   acquire SOURCE DESTINATION REQID   a packet wants the SA of the outbound policy with this reqid
 // Ends at the end of the input.
+#include <atomic>
+#include <chrono>
 #include <cstdio>
 #include <ctime>
 #include <iostream>
+#include <map>
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
+#include <thread>
 
-#include "ipsec/xfrm/fake_database.h"
+#include "ipsec/databases.h"
 #include "ipsec/xfrm/server.h"
 
 using namespace sluice;
@@ -82,7 +86,8 @@ std::string name(crypto::Hash hash) {
   return "?";
 }
 
-json to_json(const SaStatus& status) {
+// `given`: with its keys.
+json to_json(const SaStatus& status, const SaSettings& given) {
   const SaSettings& sa = status.settings;
   json one = {{"spi", sa.id.spi},
               {"destination", sa.id.destination.str()},
@@ -94,9 +99,9 @@ json to_json(const SaStatus& status) {
               {"reqid", sa.reqid},
               {"cipher", name(sa.transform.cipher)},
               {"hash", name(sa.transform.hash)},
-              {"key", hex(sa.transform.cipher_key)},
-              {"salt", hex(sa.transform.salt)},
-              {"auth_key", hex(sa.transform.auth_key)},
+              {"key", hex(given.transform.cipher_key)},
+              {"salt", hex(given.transform.salt)},
+              {"auth_key", hex(given.transform.auth_key)},
               {"icv", sa.transform.icv_length},
               {"esn", sa.esn},
               {"window", sa.replay_window},
@@ -125,6 +130,85 @@ json to_json(const Policy& policy) {
   return one;
 }
 
+// Passes all on to the real ones, and knows what those do not show: the keys, and what no lane has counted.
+class Remembering : public Database {
+ public:
+  Expected<void> add(const SaSettings& sa) override {
+    const std::lock_guard lock(mutex_);
+    counted_.erase(sa.id);
+    return databases_.add(sa).map([&] { given_.insert_or_assign(sa.id, sa); });
+  }
+  Expected<void> update(const SaSettings& sa) override {
+    const std::lock_guard lock(mutex_);
+    const auto before = databases_.sa(sa.id);
+    return databases_.update(sa).map([&] {
+      if (before && before->state == SaState::larval) given_.insert_or_assign(sa.id, sa);
+    });
+  }
+  bool remove(const SaId& id) override {
+    const std::lock_guard lock(mutex_);
+    given_.erase(id);
+    counted_.erase(id);
+    return databases_.remove(id);
+  }
+  Expected<std::uint32_t> reserve_spi(const packet::IpAddress& source, const packet::IpAddress& destination,
+                                      Protocol protocol, std::uint32_t reqid, std::uint32_t least,
+                                      std::uint32_t most) override {
+    return databases_.reserve_spi(source, destination, protocol, reqid, least, most);
+  }
+  std::optional<SaStatus> sa(const SaId& id) const override {
+    const std::lock_guard lock(mutex_);
+    auto status = databases_.sa(id);
+    if (status) add_counts(*status);
+    return status;
+  }
+  std::vector<SaStatus> sas(std::size_t most) const override {
+    const std::lock_guard lock(mutex_);
+    auto all = databases_.sas(most);
+    for (SaStatus& one : all) add_counts(one);
+    return all;
+  }
+  std::size_t sa_count() const override { return databases_.sa_count(); }
+  void flush_sas(std::optional<Protocol> protocol) override { databases_.flush_sas(protocol); }
+  Expected<void> add(const Policy& policy, bool replaces) override { return databases_.add(policy, replaces); }
+  bool remove_policy(Direction direction, const Selector& selector) override {
+    return databases_.remove_policy(direction, selector);
+  }
+  std::optional<Policy> policy(Direction direction, const Selector& selector) const override {
+    return databases_.policy(direction, selector);
+  }
+  std::vector<Policy> policies(std::size_t most) const override { return databases_.policies(most); }
+  std::size_t policy_count() const override { return databases_.policy_count(); }
+  void flush_policies() override { databases_.flush_policies(); }
+  void set_events(Events* events) override { databases_.set_events(events); }
+
+  std::optional<SaSettings> given(const SaId& id) const {
+    const std::lock_guard lock(mutex_);
+    const auto found = given_.find(id);
+    return found == given_.end() ? std::nullopt : std::optional(found->second);
+  }
+  void count(const SaId& id, const SaCounters& counters) {
+    const std::lock_guard lock(mutex_);
+    counted_[id] = counters;
+  }
+  void tick() { databases_.tick(std::chrono::steady_clock::now()); }
+
+ private:
+  void add_counts(SaStatus& status) const {
+    const auto found = counted_.find(status.settings.id);
+    if (found == counted_.end()) return;
+    const std::uint64_t added = status.counters.added_at;
+    status.counters = found->second;
+    status.counters.added_at = added;
+  }
+
+  mutable std::mutex mutex_;
+  std::map<SaId, SaSettings> given_;
+  std::map<SaId, SaCounters> counted_;
+  crypto::KeyTable keys_ = crypto::KeyTable::make(256, true).value();
+  Databases databases_{keys_, {.sas = 256, .policies = 256}};
+};
+
 class Program {
  public:
   explicit Program(std::set<packet::IpAddress> local) : local_(std::move(local)) {}
@@ -143,9 +227,15 @@ class Program {
     }
     server_ = std::move(*server);
     database_.set_events(server_.get());
+    std::atomic<bool> ends = false;
+    std::thread watcher([&] {
+      for (; !ends; std::this_thread::sleep_for(std::chrono::milliseconds(50))) database_.tick();
+    });
     std::cout << "{}" << std::endl;  // ready
     std::string line;
     while (std::getline(std::cin, line)) std::cout << command(line).dump() << std::endl;
+    ends = true;
+    watcher.join();
     database_.set_events(nullptr);
     return 0;
   }
@@ -170,7 +260,7 @@ class Program {
       SaCounters counters = status.counters;
       words >> counters.packets >> counters.bytes >> counters.sequence;
       counters.first_used_at = counters.last_used_at = static_cast<std::uint64_t>(std::time(nullptr));
-      database_.set_counters(status.settings.id, counters);
+      database_.count(status.settings.id, counters);
     } else if (verb == "expire") {
       std::string kind;
       words >> kind;
@@ -205,8 +295,7 @@ class Program {
     json all;
     all["sas"] = json::array();
     for (const SaStatus& status : database_.sas(~std::size_t{0})) {
-      const auto whole = database_.whole_sa(status.settings.id);
-      if (whole) all["sas"].push_back(to_json(*whole));
+      all["sas"].push_back(to_json(status, database_.given(status.settings.id).value_or(status.settings)));
     }
     all["policies"] = json::array();
     for (const Policy& policy : database_.policies(~std::size_t{0})) all["policies"].push_back(to_json(policy));
@@ -222,7 +311,7 @@ class Program {
   }
 
   const std::set<packet::IpAddress> local_;
-  xfrm::FakeDatabase database_;
+  Remembering database_;
   std::unique_ptr<xfrm::Server> server_;
   std::mutex mutex_;  // of the log
   std::vector<std::string> log_;

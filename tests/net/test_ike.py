@@ -106,6 +106,11 @@ def of(sas, direction):
     return one
 
 
+def keys(sas):
+    """Of each, as hexadecimal digits."""
+    return {spi: (sa.get("key", ""), sa.get("auth_key", "")) for spi, sa in sas.items()}
+
+
 # proposal, cipher, bytes of its key, hash, bytes of its key, bytes of the ICV
 ALGORITHMS = [
     ("aes128-sha1", "aes_cbc", 16, "hmac_sha1", 20, 12),
@@ -174,7 +179,7 @@ def test_ipv6_outside_and_both_inside(site):
     nets = (f"{NEAR_NET},2001:db8:a::/48", f"{FAR_NET},2001:db8:b::/48")
     ours, theirs = site.up(ends=(NEAR6, FAR6), nets=nets)
     assert of(ours, "in")["destination"] == NEAR6
-    assert {spi: sa["key"] for spi, sa in ours.items()} == {spi: sa["key"] for spi, sa in theirs.items()}
+    assert keys(ours) == keys(theirs)
     assert ("out", "2001:db8:a::/48", "2001:db8:b::/48") in site.server.policies()
     assert ("out", NEAR_NET, FAR_NET) in site.server.policies()
 
@@ -204,7 +209,7 @@ def rekeyed(site, before):
     ours = site.server.sas()
     assert wait_until(lambda: set(site.far.kernel_sas()) == set(ours), 10)
     theirs = site.far.kernel_sas()
-    assert {spi: sa["key"] for spi, sa in ours.items()} == {spi: sa["key"] for spi, sa in theirs.items()}
+    assert keys(ours) == keys(theirs)
     assert site.server.policies()["out", NEAR_NET, FAR_NET]["templates"][0]["spi"] == of(ours, "out")["spi"]
 
 
@@ -270,7 +275,7 @@ def test_mobike_moves_sas(site):
         sent, received = of(before, "out")["spi"], of(before, "in")["spi"]
         site.server.ask("count", sent, 500, 50000, 500)
         site.server.ask("count", received, 400, 40000, 400)
-        site.host.ip(f"addr del {NEAR}/24 dev eth0")
+        site.host.batch([f"addr del {NEAR6}/64 dev eth0", f"addr del {NEAR}/24 dev eth0"])
         assert becomes(site, "in", "destination", MOVED), site.near.said()
         assert becomes(site, "out", "source", MOVED), site.near.said()
         after = site.server.sas()
@@ -281,8 +286,7 @@ def test_mobike_moves_sas(site):
         assert site.server.policies()["out", NEAR_NET, FAR_NET]["templates"][0]["source"] == MOVED
         assert re.search(r"out [0-9a-f]{8},\s+50000 bytes,\s+500 packets", site.near.sas()), site.near.sas()
     finally:
-        site.host.ip(f"addr replace {NEAR}/24 dev eth0")
-        site.host.ip(f"addr del {MOVED}/24 dev eth0")
+        site.host.batch([f"addr replace {NEAR}/24 dev eth0", f"addr replace {NEAR6}/64 dev eth0 nodad", f"addr del {MOVED}/24 dev eth0"])
         site.forget()
 
 
@@ -299,7 +303,7 @@ def test_peer_moves(site, to):
         after = site.server.sas()
         assert set(after) == set(before)
         assert of(after, "out")["sequence"] > 500 + 1_000_000
-        assert {spi: sa["key"] for spi, sa in after.items()} == {spi: sa["key"] for spi, sa in before.items()}
+        assert keys(after) == keys(before)
     finally:
         site.peer.run(f"ip addr flush dev vec0; ip addr add {FAR}/24 dev vec0; ip addr add {FAR6}/64 dev vec0 nodad")
         site.forget()
@@ -326,7 +330,7 @@ def test_a_nat_that_forgets_is_followed(site):
     assert becomes(site, "out", "udp", [4500, 40000]), site.near.said()
     assert becomes(site, "in", "udp", [40000, 4500]), site.near.said()
     after = site.server.sas()
-    assert {spi: sa["key"] for spi, sa in after.items()} == {spi: sa["key"] for spi, sa in ours.items()}
+    assert keys(after) == keys(ours)
     site.forget()
 
 

@@ -57,14 +57,14 @@ void expand(IMB_MGR* manager, const KeyMaterial& material, Slot& slot) {
 
 extern const Algorithm aes_ctr_hmac_sha1;
 constinit const Algorithm aes_ctr_hmac_sha1 = {.cipher = Cipher::aes_ctr,
-                                     .hash = Hash::hmac_sha1,
-                                     .name = "aes_ctr_hmac_sha1",
-                                     .key_lengths = key_lengths,
-                                     .salt_length = 14,
-                                     .auth_key = {1, 64},
-                                     .tag = {1, sha1_length},
-                                     .needs_gcm_key = false,
-                                     .answers = answers,
-                                     .expand = expand};
+                                               .hash = Hash::hmac_sha1,
+                                               .name = "aes_ctr_hmac_sha1",
+                                               .key_lengths = key_lengths,
+                                               .salt_length = 14,
+                                               .auth_key = {1, 64},
+                                               .tag = {1, sha1_length},
+                                               .needs_gcm_key = false,
+                                               .answers = answers,
+                                               .expand = expand};
 
 }  // namespace sluice::crypto

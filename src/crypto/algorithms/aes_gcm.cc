@@ -55,14 +55,14 @@ void expand(IMB_MGR* manager, const KeyMaterial& material, Slot& slot) {
 
 extern const Algorithm aes_gcm;
 constinit const Algorithm aes_gcm = {.cipher = Cipher::aes_gcm,
-                           .hash = Hash::none,
-                           .name = "aes_gcm",
-                           .key_lengths = key_lengths,
-                           .salt_length = 12,
-                           .auth_key = {0, 0},
-                           .tag = {aes_block, aes_block},
-                           .needs_gcm_key = true,
-                           .answers = answers,
-                           .expand = expand};
+                                     .hash = Hash::none,
+                                     .name = "aes_gcm",
+                                     .key_lengths = key_lengths,
+                                     .salt_length = 12,
+                                     .auth_key = {0, 0},
+                                     .tag = {aes_block, aes_block},
+                                     .needs_gcm_key = true,
+                                     .answers = answers,
+                                     .expand = expand};
 
 }  // namespace sluice::crypto

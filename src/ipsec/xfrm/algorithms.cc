@@ -51,7 +51,7 @@ struct Named {
 
 template <typename Algorithm>
 Result<Named> read_named(NetlinkBytes payload) {
-  Algorithm fixed;
+  Algorithm fixed{};
   load_front(payload, fixed);  // Attributes has seen to the length
   const auto* const text = reinterpret_cast<const char*>(payload.data());
   const std::string_view name(text, strnlen(text, sizeof fixed.alg_name));

@@ -55,7 +55,7 @@ Expected<Listener> Listener::open(const std::string& path) {
 }
 
 Listener::Listener(Listener&& other) noexcept
-    : path_(other.path_),
+    : path_(std::move(other.path_)),
       lock_(std::exchange(other.lock_, -1)),
       fd_(std::exchange(other.fd_, -1)),
       made_(std::exchange(other.made_, false)) {}

@@ -148,10 +148,10 @@ Result<void> Requests::migrate(const Request& request) {
   if (!any) return refuse(ENODATA, "no template of the policy is to be moved");
   // SAs first: no packet finds the new addresses and no SA.
   for (const Move& move : read->moves) {
-    const auto done = move_sas(move, read->udp);
+    auto done = move_sas(move, read->udp);
     if (!done) return done;
   }
-  const auto done = policies_.add(moved, true, around_.now());
+  auto done = policies_.add(moved, true, around_.now());
   if (!done) return done;
   request.answer.told.push_back(migrate_message(request.body));
   return {};

@@ -173,7 +173,7 @@ Result<void> Requests::move_sas(const Move& move, const std::optional<UdpPorts>&
       continue;
     }
     const ReplayState replay{found->status.counters.sequence, found->status.counters.sequence};
-    const auto done = replace(id, settings, replay, plus(found->status.counters, found->before()));
+    auto done = replace(id, settings, replay, plus(found->status.counters, found->before()));
     if (!done) return done;
   }
   return {};
