@@ -7,13 +7,12 @@
 //
 // What is authenticated, `suffix` being four bytes that are not in the frame, or not in this place. It is there if
 // job_has_suffix is set.
-//   with a hash            clear || enciphered (the ciphertext) || suffix; the tag is the digest's first bytes. With
-//                          Cipher::null "enciphered" stays as it is
-//   aes_gcm                clear || suffix as additional data, and the ciphertext
-//   aes_gcm_esp,           the clear part without the IV as additional data, and the ciphertext. With a suffix (the
-//   upper chacha20_poly1305_esp  half of an extended sequence number) the clear part has 8 bytes in front of the IV:
-//   the
-//                          additional data is then the first 4, the suffix, the other 4 (RFC 4106 5, RFC 4303 2.2.1)
+//   with a hash  clear || enciphered (the ciphertext) || suffix; the tag is the digest's first bytes. With Cipher::null
+//                "enciphered" stays as it is
+//   aes_gcm      clear || suffix as additional data, and the ciphertext
+//   AEAD of ESP  the clear part without the IV as additional data, and the ciphertext. With a suffix (the upper half of
+//                an extended sequence number) the clear part has 8 bytes in front of the IV: the additional data is
+//                then the first 4, the suffix, the other 4 (RFC 4106 5, RFC 4303 2.2.1)
 //
 // Ciphers of SRTP. The counter block that a job begins with is the key's `salt_block` XOR `nonce`, whose ten bytes end
 // where the counter begins. That is at bytes 4 to 13 for aes_ctr (a counter of 2 bytes from 0), at bytes 2 to 11 for
@@ -24,11 +23,10 @@
 //   aes_ctr_esp            8 bytes. The counter block is salt (4) || IV (8) || a counter of 4 bytes from 1
 //   aes_gcm_esp            8 bytes. The nonce is salt (4) || IV (8), the counter as for aes_gcm
 //   chacha20_poly1305_esp  8 bytes. The nonce is salt (4) || IV (8)
-//   aes_cbc                16 bytes. enciphered has a multiple of 16 bytes, 16 at least. Where a job seals, a block
-//   that
-//                          no other job has under this key stands there. The device enciphers it, and this makes the IV
-//                          that leaves, which nobody could foretell (SP 800-38A, appendix C). A slot seals or opens:
-//                          Key::opens is as the job's job_opens
+//   aes_cbc                16 bytes, and "enciphered" has a multiple of 16, 16 at least
+// Where a job seals by aes_cbc, a block that no other job has under this key stands in the IV's place. The device
+// enciphers it, and this makes the IV that leaves, which nobody could foretell (SP 800-38A, appendix C). A slot of
+// aes_cbc seals or opens: Key::opens is as the job's job_opens.
 //
 // A nonce must seal once only under a key, and so must an IV: that is the caller's duty.
 //

@@ -4,9 +4,8 @@
 //   policies/N/6        N road warriors, of IPv4 or IPv6: one tuple
 //   tuples/N/F/C        N tables, of ten policies each; packets of F flows, which have the last one
 //   odd/N/F/C           N policies, each of a mask of its own
-//   sas/N               inbound SAs and what their windows begin with; by rte_hash (lock-free readers) and
-//   rte_ipsec_sad
-//                       (no lock at all), too
+//   sas/N               inbound SAs and what their windows begin with; by rte_hash (lock-free readers) too, and by
+//                       rte_ipsec_sad (no lock at all)
 //   *_change/N          one policy, or one SA in both directions with its keys, comes and goes
 //   .../threads:N       N lanes with one SA
 #include <benchmark/benchmark.h>
