@@ -6,7 +6,7 @@
 //    |---- clear ----|--- enciphered ---|--- untouched ---|--- tag ---|
 //
 // What is authenticated, `suffix` being four bytes that are not in the frame, or not in this place. It is there if
-// job_has_suffix is set.
+// job_has_suffix is set. Of each kind of cipher:
 //   with a hash  clear || enciphered (the ciphertext) || suffix; the tag is the digest's first bytes. With Cipher::null
 //                "enciphered" stays as it is
 //   aes_gcm      clear || suffix as additional data, and the ciphertext
@@ -19,7 +19,7 @@
 // aes_gcm (a counter of 4 bytes: 1 for the tag, from 2 for the text).
 //
 // Ciphers of ESP. The IV is in the packet, at the end of the clear part, right in front of what is enciphered; `nonce`
-// is not looked at.
+// is not looked at. Its length and use:
 //   aes_ctr_esp            8 bytes. The counter block is salt (4) || IV (8) || a counter of 4 bytes from 1
 //   aes_gcm_esp            8 bytes. The nonce is salt (4) || IV (8), the counter as for aes_gcm
 //   chacha20_poly1305_esp  8 bytes. The nonce is salt (4) || IV (8)
