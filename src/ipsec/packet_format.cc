@@ -98,6 +98,8 @@ bool look_at_inner(const std::uint8_t* frame, std::uint32_t length, Mode mode, I
     inner.protocol = header.protocol;
     inner.named_at = offsetof(Ipv4Header, protocol);
   } else {
+    // A jumbogram's length is elsewhere, and who takes it out would not find it.
+    if (meta.ip_length != sizeof(Ipv6Header) + be16(header_at<Ipv6Header>(ip, 0).payload_length)) return false;
     inner.tos = packet::ipv6_traffic_class(ip);
     inner.dont_fragment = true;
     // ESP stands behind all extension headers that routers look at (RFC 4303 3.1.1): hop-by-hop, routing and fragment
@@ -105,7 +107,8 @@ bool look_at_inner(const std::uint8_t* frame, std::uint32_t length, Mode mode, I
     std::uint32_t at = sizeof(Ipv6Header), named_at = offsetof(Ipv6Header, next_header);
     inner.headers = static_cast<std::uint16_t>(at);
     inner.named_at = static_cast<std::uint16_t>(named_at);
-    while (packet::is_ipv6_extension(ip[named_at])) {
+    // As far as the packet's own headers go: behind a fragment header of a later fragment is data.
+    while (ethernet + at < meta.transport && packet::is_ipv6_extension(ip[named_at])) {
       const std::uint8_t kind = ip[named_at];
       named_at = at;
       at += kind == packet::protocol_fragment ? 8U : (ip[at + 1] + 1U) * 8U;
