@@ -120,6 +120,7 @@ bool Ipsec::may_come_in_clear(const ipsec::View& view, const ipsec::PacketKey& k
 void Ipsec::choose_for(engine::Batch& batch, std::uint32_t i, std::uint16_t came_by, const ipsec::PolicyEntry& policy,
                        const ipsec::PacketKey& key, engine::Emitter& out) {
   Lane& lane = lane_of(batch);
+  if (policy.templates != 1) return batch.drop(i, ipsec_two_templates);
   ipsec::Sa* const sa = lane.view->outbound(policy, 0, key);
   if (sa == nullptr) {
     lane.view->want(policy, key);
