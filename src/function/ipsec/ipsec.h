@@ -2,18 +2,18 @@
 // over IPv4 and IPv6, in UDP or not (RFC 3948). SAs and policies are the configuration's, the API's, or an IKE daemon's
 // (ipsec/xfrm/server.h); what they mean: docs/ipsec.md.
 //
-// It stands first in its chain, in front of a router, and is called twice:
-//   in, before all others     ESP and AH to this gateway are opened; what comes out of them is new to all behind: it is
-//                             admitted, classified, inspected and routed as any other packet. What came in clear, and a
-//                             policy wants protected, is dropped
-//   out, behind all others    what is about to leave, and a policy protects, is sealed in the pass of departures
-//                             (engine/traits.h, Departure), and the router sends it where the outer header says
+// It stands first in its chain, in front of a router, and is called twice.
+// In, before all others: ESP and AH to this gateway are opened. What comes out of them is new to all behind: it is
+// admitted, classified, inspected and routed as any other packet. What came in clear is dropped if a policy wants it
+// protected.
+// Out, behind all others: what is about to leave is sealed if a policy protects it, in the pass of departures
+// (engine/traits.h, Departure). The router sends it where the outer header says.
 //
 // The calls for a batch, in both directions:
-//   classify()  the SA of a frame, by the databases; out: the headers; the job of its packet (crypto/job.h)
-//   compute()   the jobs of a batch at once, in place, by intel-ipsec-mb; launch() the same on a GPU. Jobs are of
-//               packets of SAs alone: other frames cost a device nothing
-//   apply()     in: anti-replay, headers off, the inbound policy; out: what is left of the headers
+//   classify()  finds the SA of a frame in the databases, puts headers on (out), and makes the packet's job.
+//   compute()   does the jobs of a batch at once, in place, by intel-ipsec-mb; launch() does the same on a GPU.
+//   apply()     asks the anti-replay window, takes headers off and asks the inbound policy (in).
+// Frames that are of no SA have no job, and cost a device nothing.
 //
 // A packet is *kept from a GPU*, and computed by the lane's core when its frame is applied, if its key is not there
 // yet, if GPUs cannot do its algorithm, or if its buffer is too small. Sealing in place cannot be done twice: of a
