@@ -22,6 +22,7 @@
 #include "engine/batch_ring.h"
 #include "engine/bell.h"
 #include "engine/burst.h"
+#include "engine/compute_share.h"
 #include "engine/emitter.h"
 #include "engine/flow_spread.h"
 #include "engine/frame_tap.h"
@@ -83,6 +84,7 @@ class Lane {
   struct Side {
     StallWatch* stalls;
     Bell* bell;
+    ComputeShare* share = nullptr;  // with helpers; null: the thread computes alone
   };
   void set_threads(const Side& collector, const Side& forwarder);
   // What this lane's queue delivers goes to these lanes too, which share the queue.
@@ -154,7 +156,7 @@ class Lane {
   bool device_is_behind() const;
   void hand_over(Batch& batch);
   void hand_on(Batch& batch);
-  void compute_here(Batch& batch);
+  std::uint64_t compute_here(Batch& batch, const Side& side);
   void rescue(Batch& batch);
   unsigned forward_done();
   Batch* next_done(unsigned pass);

@@ -213,7 +213,7 @@ void Lane::hand_on(Batch& batch) {
   }
   rings_[batch.pass]->seal(BatchState::in_flight);
   forwarder_.stalls->look(batch.sealed_tsc);
-  compute_here(batch);
+  compute_here(batch, forwarder_);
   forwarder_.stalls->resume(rte_rdtsc());
   forwarded_counters_.batches_cpu.add(1);
   forwarded_counters_.frames_cpu.add(frames);
@@ -225,7 +225,7 @@ void Lane::rescue(Batch& batch) {
     parts_.pipeline->lost(batch);
   }
   forwarder_.stalls->look(rte_rdtsc());
-  compute_here(batch);
+  compute_here(batch, forwarder_);
   forwarder_.stalls->resume(rte_rdtsc());
   // Not those that lost() has dropped.
   std::uint32_t rescued = 0;

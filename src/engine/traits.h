@@ -266,6 +266,23 @@ class Output {
   ~Output() = default;
 };
 
+// For an element whose compute() is jobs that threads can do at the same time, such as packets to be enciphered.
+// Helpers
+// ([engine] compute_cores) then do a part of what lanes compute (compute_share.h).
+class Divisible {
+ public:
+  static constexpr std::string_view trait_name = "divisible";
+  // How many jobs compute() has to do for all rows of the batch.
+  virtual std::uint32_t jobs(const Batch& batch) const = 0;
+  // Does jobs [some.first, some.end()), as compute() would. Others of the batch, and of other batches, are done by
+  // other threads meanwhile, in any order. So it writes nothing but what is of these jobs alone, and of the thread.
+  // `thread`: 0: the lane's own, on which compute() runs, too; else a helper's, from 1 to Plan::helpers.
+  virtual void compute_jobs(Batch& batch, Span some, std::uint32_t thread) = 0;
+
+ protected:
+  ~Divisible() = default;
+};
+
 // For the mode zero-load: everything but the device's work.
 class NullDevice {
  public:
