@@ -110,7 +110,7 @@ TEST(ComputeShare, AHelperThatSleepsIsWaked) {
   Counting element{PortTable()};
   element.waits_for_helpers = 1;  // this thread goes on when the helper has come
   Rows rows(256);
-  EXPECT_GT(share->run(element, rows.batch, 256), 0U);
+  share->run(element, rows.batch, 256);
   EXPECT_EQ(element.done, 256U);
   EXPECT_GT(element.by_helpers, 0U);
 }

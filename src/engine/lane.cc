@@ -29,6 +29,7 @@ void Lane::set_threads(const Side& collector, const Side& forwarder) {
   has_departures_ = parts_.pipeline->has_departures();
   emitter_.set_stalls(forwarder.stalls, applies_at_length_);
   emitter_.set_hooks(parts_.pipeline->all<TxHook>());
+  emitter_.set_departures(has_departures_);
 }
 
 void Lane::spread_over(const std::vector<Lane*>& siblings) {
@@ -374,6 +375,11 @@ void Lane::abandon() {
     batch->count = 0;
     open_count_ = 0;
   }
+  for (const Emitter::Departing& one : emitter_.departing()) {
+    rte_mbuf* frame = one.frame;
+    give_up(&frame, 1);
+  }
+  emitter_.took_departing(emitter_.departing().size());
   std::uint64_t rx_tsc = 0;
   std::array<rte_mbuf*, burst_size> waiting;
   while (inbox_ && !inbox_.empty()) {

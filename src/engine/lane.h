@@ -111,7 +111,7 @@ class Lane {
     for (const auto& ring : rings_) {
       if (ring->in_use() != 0) return true;
     }
-    return false;
+    return emitter_.departing_count() != 0;
   }
   // Whether the lane's batches go to the device at present, so that it needs time points. Any thread.
   bool on_device() const { return on_device_.load(std::memory_order_relaxed); }
@@ -121,7 +121,7 @@ class Lane {
   // Frames collected and not yet forwarded; exact while the lane is quiet.
   std::uint64_t in_flight() const {
     const std::uint64_t out = forwarded_.get();
-    const std::uint64_t in = collected_.get() + departing_.get();
+    const std::uint64_t in = collected_.get() + departing_.get() + emitter_.departing_count();
     return in > out ? in - out : 0;
   }
 
@@ -169,6 +169,9 @@ class Lane {
   std::uint64_t stall_ticks(std::uint64_t until) const;
   unsigned send_injected();
   unsigned send_injected_by_departures(rte_ring* ring);
+  unsigned send_departing();
+  struct Loose;
+  void choose_loose(Loose& loose, unsigned count, Batch& next);
   void apply(Batch& batch, Span span);
   static void copy_row(const Batch& batch, std::uint32_t i, Batch& next);
   void begin_segment(Batch& next, std::uint32_t before, const Segment& segment);
@@ -184,7 +187,8 @@ class Lane {
   Side collector_{};
   Side forwarder_{};
   LaneCounters collected_counters_, forwarded_counters_;
-  // Frames that entered batches, those of the host that entered the pass of departures, and frames that left batches.
+  // Frames that entered batches, those of the host and of elements that entered the pass of departures, and frames that
+  // left batches.
   Counter collected_, departing_, forwarded_;
   Histogram latency_;
   // What was received last: in the open batch, right behind its rows, and none of them until append().

@@ -196,9 +196,9 @@ class Egress {
 };
 
 // For an element that works on frames that leave, too, with device work: an encryption. What the last element has
-// decided to send, and what the host sends, it may send through a pass of its own behind all others, the pass of
-// departures. There the element is called again, with Batch::departs, and behind it the last element, which decides
-// anew: the element may put other headers on in classify(). One element of a chain has the trait.
+// decided to send, and what the host and elements send, it may send through a pass of its own behind all others, the
+// pass of departures. There the element is called again, with Batch::departs, and behind it the last element, which
+// decides anew: the element may put other headers on in classify(). One element of a chain has the trait.
 class Departure {
  public:
   static constexpr std::string_view trait_name = "departure";
@@ -208,7 +208,8 @@ class Departure {
   // nothing of it: the element drops such. classify() of the pass of departures follows with the marked rows, in the
   // same order. There Row::port is the port that the last element has sent them by.
   // classify() may add rows there (batch_edit.h, append_row()), of frames that count as emitted.
-  // `came_by`: the port that each row came in by, of the span; no_port: from the host.
+  // `came_by`: the port that each row came in by, of the span; no_port: from the host, or from an element, which has
+  // made it or decided on it in front of the last one (emitter.h).
   virtual void choose(Batch& batch, Span span, const std::uint16_t* came_by, Emitter& out) = 0;
 
  protected:
