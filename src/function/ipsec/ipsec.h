@@ -78,8 +78,8 @@ class Ipsec final : public engine::Element,
   Expected<void> prepare(const engine::Plan& plan) override;
   Expected<void> attach(device::Gpu& gpu, const engine::DevicePlan& plan) override;
   // From the first authenticated byte to the end of the ICV, at most, for a GPU where frames have `frame_bytes`: ESP
-  // behind the least of outer headers. AH begins in front of these: what is longer is kept from the GPU.
-  static constexpr std::uint32_t device_packet_bytes(std::uint32_t frame_bytes) { return frame_bytes - 34; }
+  // behind the longest of outer headers (Ethernet, IPv6, UDP). What is longer is kept from the GPU.
+  static constexpr std::uint32_t device_packet_bytes(std::uint32_t frame_bytes) { return frame_bytes - 62; }
   void admit(engine::Batch& batch, engine::Span span) override;
   void classify(engine::Batch& batch, engine::Span span) override;
   Expected<void> launch(engine::Batch& batch, device::GpuStream& stream) override;
@@ -119,7 +119,7 @@ class Ipsec final : public engine::Element,
   struct alignas(64) Lane {
     explicit Lane(crypto::Cpu of_lane) : cpu(std::move(of_lane)) {}
     crypto::Cpu cpu;
-    engine::Counter opened, opened_bytes, sealed, sealed_bytes, kept, dummies, fragmented, answered, in_clear;
+    engine::Counter opened, opened_bytes, sealed, sealed_bytes, kept, small, dummies, fragmented, answered, in_clear;
     ipsec::PolicyCache in_cache, out_cache;
     std::vector<Chosen> chosen;  // of the last choose(), and fragments; classify() takes them in order
     std::size_t next_chosen = 0;
@@ -132,10 +132,10 @@ class Ipsec final : public engine::Element,
   std::size_t reader_of_lane(std::uint32_t lane) const;
 
   void begin(engine::Batch& batch, const IpsecArea& area, const ipsec::View* view);
-  // Of a job at hand: its place, the device's or the core's.
+  // Of a job at hand, whose data are `bytes` from frame[offset] on: its place, the device's or the core's.
   std::uint32_t take_place(const engine::Batch& batch, const IpsecArea& area, std::uint32_t i, const ipsec::Sa& sa,
-                           std::uint32_t bytes) const;
-  void note_job(const IpsecArea& area, std::uint32_t place, std::uint32_t bytes) const;
+                           std::uint32_t offset, std::uint32_t bytes) const;
+  void note_job(const IpsecArea& area, std::uint32_t place, const ipsec::Sa& sa, std::uint32_t bytes) const;
   void compute_kept(const engine::Batch& batch, const IpsecArea& area);
 
   // ipsec_in.cc
@@ -166,7 +166,8 @@ class Ipsec final : public engine::Element,
   std::unique_ptr<ipsec::Databases> databases_;
   std::vector<std::unique_ptr<Lane>> lanes_;
   DeviceCrypto devices_;
-  std::uint32_t most_on_device_ = 0xffffffff, capacity_on_device_ = 0;
+  std::uint32_t on_device_ = 0;         // bits, by crypto::Cipher
+  std::uint32_t most_on_device_ = 0;    // bytes of a packet
   const RouteTable* routes_ = nullptr;  // from which the router speaks
   std::uint64_t looked_at_ = 0;         // a flag of mbufs: policies have been asked
   std::unique_ptr<IpsecControl> control_;

@@ -100,7 +100,7 @@ void Ipsec::look_at(engine::Batch& batch, const IpsecArea& a, std::uint32_t i, i
   }
   const bool is_ah = outer.protocol == ipsec::Protocol::ah;
   const std::uint32_t packet_bytes = is_ah ? outer.at - ethernet + outer.length + format.icv : outer.length;
-  const std::uint32_t place = take_place(batch, a, i, sa, packet_bytes);
+  const std::uint32_t place = take_place(batch, a, i, sa, is_ah ? ethernet : outer.at, packet_bytes);
   IpsecArea::Work& work = a.works[place];
   const auto upper = static_cast<std::uint32_t>(*number >> 32);
   std::uint8_t* const frame = batch.data(i);
@@ -123,7 +123,7 @@ void Ipsec::look_at(engine::Batch& batch, const IpsecArea& a, std::uint32_t i, i
   work.family = outer.family;
   work.tos = outer.tos;
   work.in_udp = outer.in_udp;
-  note_job(a, place, packet_bytes);
+  note_job(a, place, sa, packet_bytes);
   a.places[i] = place;
   batch.go_on_later(i);
 }

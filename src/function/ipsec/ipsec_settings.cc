@@ -261,6 +261,14 @@ ipsec::PortMatch port_match(std::int64_t port) {
   return port < 0 ? ipsec::PortMatch{} : ipsec::PortMatch{static_cast<std::uint16_t>(port), 0xffff};
 }
 
+std::string cipher_names() {
+  std::string names;
+  for (const CipherName& one : ipsec_ciphers()) {
+    names += (names.empty() ? "`" : ", `") + option::literal(one.name) + "`";
+  }
+  return names;
+}
+
 ipsec::Selector read_selector(Settings& section, const PolicyWords& words) {
   ipsec::Selector selector;
   const auto source = read_prefix(section, "source", words.source);
@@ -292,7 +300,23 @@ const std::vector<Option<IpsecOptions>>& ipsec_settings() {
       option::text("ike_socket", &IpsecOptions::ike_socket,
                    "the unix socket where an IKE daemon finds the databases; empty: there is none")
           .takes("path")
-          .by_default("none")};
+          .by_default("none"),
+      option::number("gpu_at_least", &IpsecOptions::gpu_at_least, {0, 65535, "packets"},
+                     "where there is a GPU: a batch with fewer packets to compute is computed by its lane's core, "
+                     "which is sooner done"),
+      option::texts("cores_compute", &IpsecOptions::cores_compute,
+                    "where there is a GPU: the ciphers that lanes' cores compute all the same. ChaCha20 is always "
+                    "theirs")
+          .takes("list of " + cipher_names())};
+  return all;
+}
+
+std::span<const CipherName> ipsec_ciphers() {
+  using crypto::Cipher;
+  static constexpr CipherName all[] = {{"aes-cbc", Cipher::aes_cbc},
+                                       {"aes-ctr", Cipher::aes_ctr_esp},
+                                       {"aes-gcm", Cipher::aes_gcm_esp},
+                                       {"null", Cipher::null}};
   return all;
 }
 
@@ -397,6 +421,11 @@ IpsecOptions read_ipsec(Settings& settings) {
   settings.hide_values();
   IpsecOptions options;
   option::read(ipsec_settings(), settings, options);
+  for (const std::string& given : options.cores_compute) {
+    if (std::ranges::find(ipsec_ciphers(), given, &CipherName::name) == ipsec_ciphers().end()) {
+      settings.error("cores_compute", "there is no \"" + given + "\": write a list of " + cipher_names());
+    }
+  }
   std::set<ipsec::SaId> ids;
   for (Settings& section : settings.sections("sa")) {
     ipsec::SaSettings sa = read_sa(section);
