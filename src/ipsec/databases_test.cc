@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <tuple>
+
 #include "ipsec/ipsec_trial_test.h"
 #include "ipsec/sa_record.h"
 #include "packet/headers.h"
@@ -74,14 +76,20 @@ TEST_F(DatabasesTest, FindsInboundSasByTheirIds) {
 }
 
 // RFC 3602, 3686, 4106, 7634, 2410: what stands in front of the ciphertext, and what it is padded to.
-TEST(PacketSizesTest, AreThoseOfTheCipher) {
+TEST(PacketFormatTest, HasTheSizesOfTheCipher) {
   using enum crypto::Cipher;
-  const auto of = [](crypto::Cipher cipher) { return packet_sizes({.cipher = cipher, .icv_length = 16}); };
-  EXPECT_EQ(of(aes_cbc), (PacketSizes{.iv = 16, .block = 16, .icv = 16}));
+  using Sizes = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>;  // IV, alignment, ICV
+  const auto of = [](crypto::Cipher cipher) {
+    SaSettings settings = sa(Direction::out, here, there, 0x1000);
+    settings.transform = {.cipher = cipher, .icv_length = 16};
+    const PacketFormat format = packet_format(settings).value();
+    return Sizes{format.iv_bytes(), format.align, format.icv};
+  };
+  EXPECT_EQ(of(aes_cbc), Sizes(16, 16, 16));
   for (const crypto::Cipher cipher : {aes_ctr_esp, aes_gcm_esp, chacha20_poly1305_esp}) {
-    EXPECT_EQ(of(cipher), (PacketSizes{.iv = 8, .block = 4, .icv = 16}));
+    EXPECT_EQ(of(cipher), Sizes(8, 4, 16));
   }
-  EXPECT_EQ(of(null), (PacketSizes{.iv = 0, .block = 4, .icv = 16}));
+  EXPECT_EQ(of(null), Sizes(0, 4, 16));
 }
 
 TEST_F(DatabasesTest, AnSaHasWhatPacketsNeed) {
@@ -96,14 +104,14 @@ TEST_F(DatabasesTest, AnSaHasWhatPacketsNeed) {
   settings.pad_to = 1400;
   add(settings);
   const Sa& found = *inbound(here, 0x1000);
-  EXPECT_EQ(found.sizes, (PacketSizes{.iv = 0, .block = 4, .icv = 12}));
-  EXPECT_TRUE(found.esn);
-  EXPECT_FALSE(found.copy_dscp);
-  EXPECT_EQ(found.dont_fragment, DontFragment::set);
-  EXPECT_EQ(found.pad_to, 1400);
+  EXPECT_TRUE(found.esn());
   EXPECT_EQ(found.window.highest(), 7U);
   EXPECT_EQ(found.window.size(), 1024U);
   const Outer& outer = *found.outer.load();
+  EXPECT_EQ(outer.format.icv, 12);
+  EXPECT_FALSE(outer.format.copies_dscp);
+  EXPECT_EQ(outer.format.dont_fragment, DontFragment::set);
+  EXPECT_EQ(outer.format.pad_to, 1400);
   EXPECT_TRUE(outer.udp);
   EXPECT_EQ(outer.destination_port, packet::be16(4501));
   EXPECT_EQ(packet::IpAddress::from_bytes(4, outer.source.data()), test::ip(there));

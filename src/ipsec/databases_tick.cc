@@ -62,7 +62,7 @@ void Databases::look_at(Sa& sa, std::vector<Expiry>& expiries) {
                     (used != 0 && has_passed(lifetime.use_seconds.hard, time_of(used), now_));
   const bool soft = sa.budget.soft_reached() || has_passed(lifetime.seconds.soft, record.added, now_) ||
                     (used != 0 && has_passed(lifetime.use_seconds.soft, time_of(used), now_)) ||
-                    (sa.direction == Direction::out && !sa.esn && sa.sequence.last() >= late_sequence);
+                    (sa.direction == Direction::out && !sa.esn() && sa.sequence.last() >= late_sequence);
   if (hard && !record.hard_said) {
     record.hard_said = record.soft_said = true;
     sa.state.store(SaState::dead, std::memory_order_relaxed);
