@@ -54,8 +54,8 @@ engine::Shape Ipsec::shape() const {
 void* Ipsec::find_trait(std::string_view name) {
   if (name == IpsecControl::trait_name) return control_.get();
   return engine::offer<engine::Ingress, engine::Departure, engine::TxHook, engine::Metrics, engine::DeviceCycle,
-                       engine::Grouping, engine::Recovery, engine::NullDevice, engine::ChainRule, engine::SelfCheck,
-                       engine::View>(name, this);
+                       engine::Grouping, engine::Recovery, engine::NullDevice, engine::Divisible, engine::ChainRule,
+                       engine::SelfCheck, engine::View>(name, this);
 }
 
 bool Ipsec::check_chain(const engine::Pipeline& pipeline, Settings& section, bool /*was_right*/,
@@ -78,6 +78,11 @@ Expected<void> Ipsec::prepare(const engine::Plan& plan) {
     if (!cpu) return make_error("[ipsec] " + cpu.error().message);
     lanes_.push_back(std::make_unique<Lane>(std::move(*cpu)));
     lanes_.back()->chosen.reserve(std::size_t{4} * engine::most_classified);
+  }
+  for (std::uint32_t helper = 0; helper < plan.helpers; ++helper) {
+    auto cpu = crypto::Cpu::make();
+    if (!cpu) return make_error("[ipsec] " + cpu.error().message);
+    helpers_.push_back(std::move(*cpu));
   }
   if (auto ok = crypto::self_test(lanes_.front()->cpu); !ok) return make_error("[ipsec] " + ok.error().message);
   // Of each SA one key; those of SAs that are removed wait until no lane uses them.
@@ -182,7 +187,17 @@ void Ipsec::compute(engine::Batch& batch, engine::Span span) {
   };
   const std::size_t from = at(span.first);
   const std::size_t jobs = at(span.end()) - from;
-  if (jobs != 0) lane_of(batch).cpu.run(*keys_, {a.jobs + from, jobs}, {a.verdicts + from, jobs});
+  if (jobs != 0) compute_jobs(batch, {static_cast<std::uint32_t>(from), static_cast<std::uint32_t>(jobs)}, 0);
+}
+
+std::uint32_t Ipsec::jobs(const engine::Batch& batch) const {
+  return IpsecArea(area(batch), batch.capacity).header->jobs;
+}
+
+void Ipsec::compute_jobs(engine::Batch& batch, engine::Span some, std::uint32_t thread) {
+  const IpsecArea a(area(batch), batch.capacity);
+  crypto::Cpu& cpu = thread == 0 ? lane_of(batch).cpu : helpers_[thread - 1];
+  cpu.run(*keys_, {a.jobs + some.first, some.count}, {a.verdicts + some.first, some.count});
 }
 
 [[gnu::noinline]] void Ipsec::compute_kept(const engine::Batch& batch, const IpsecArea& a) {

@@ -11,7 +11,8 @@
 //
 // The calls for a batch, in both directions:
 //   classify()  finds the SA of a frame in the databases, puts headers on (out), and makes the packet's job.
-//   compute()   does the jobs of a batch at once, in place, by intel-ipsec-mb; launch() does the same on a GPU.
+//   compute()   does the jobs of a batch at once, in place, by intel-ipsec-mb, with helpers by compute_jobs(); launch()
+//               does the same on a GPU.
 //   apply()     asks the anti-replay window, takes headers off and asks the inbound policy (in).
 // Frames that are of no SA have no job, and cost a device nothing.
 //
@@ -66,6 +67,7 @@ class Ipsec final : public engine::Element,
                     public engine::Grouping,
                     public engine::Recovery,
                     public engine::NullDevice,
+                    public engine::Divisible,
                     public engine::ChainRule,
                     public engine::SelfCheck,
                     public engine::View {
@@ -85,6 +87,9 @@ class Ipsec final : public engine::Element,
   Expected<void> launch(engine::Batch& batch, device::GpuStream& stream) override;
   Expected<void> launch_together(std::span<engine::Batch* const> batches, device::GpuStream& stream) override;
   void compute(engine::Batch& batch, engine::Span span) override;
+  // Not of those that are kept from a device.
+  std::uint32_t jobs(const engine::Batch& batch) const override;
+  void compute_jobs(engine::Batch& batch, engine::Span some, std::uint32_t thread) override;
   void apply(engine::Batch& batch, engine::Span span, engine::Emitter& out) override;
   void choose(engine::Batch& batch, engine::Span span, const std::uint16_t* came_by, engine::Emitter& out) override;
   // What leaves past both, as what elements make themselves does, does not leave in clear where a policy protects it.
@@ -165,6 +170,7 @@ class Ipsec final : public engine::Element,
   std::optional<crypto::KeyTable> keys_;  // outlives the databases
   std::unique_ptr<ipsec::Databases> databases_;
   std::vector<std::unique_ptr<Lane>> lanes_;
+  std::vector<crypto::Cpu> helpers_;  // of threads that compute beside lanes
   DeviceCrypto devices_;
   std::uint32_t on_device_ = 0;         // bits, by crypto::Cipher
   std::uint32_t most_on_device_ = 0;    // bytes of a packet
