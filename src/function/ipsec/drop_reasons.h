@@ -30,8 +30,6 @@ inline const packet::Reason ipsec_no_room =
     packet::register_reason("ipsec_no_room", "the frame's buffer has no room for the headers of the SA");
 inline const packet::Reason ipsec_unresolved =
     packet::register_reason("ipsec_unresolved", "the way to the other end of the SA is not known yet: ctl routes");
-inline const packet::Reason ipsec_two_templates = packet::register_reason(
-    "ipsec_two_templates", "a policy wants the packet protected twice, by ESP and AH, which is not done here yet");
 inline const packet::Reason ipsec_unprotected =
     packet::register_reason("ipsec_unprotected", "a frame that Sluice made itself, and that a policy wants protected");
 

@@ -29,8 +29,10 @@
 // Memory: 120 pinned bytes for each frame of a batch; keys, SAs and policies: ipsec/databases.h.
 #pragma once
 
+#include <array>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "crypto/cpu.h"
@@ -43,6 +45,7 @@
 #include "engine/view.h"
 #include "function/device_crypto.h"
 #include "function/ipsec/drop_reasons.h"
+#include "function/ipsec/ipsec_area.h"
 #include "function/ipsec/ipsec_settings.h"
 #include "ipsec/databases.h"
 #include "ipsec/outer_packet.h"
@@ -55,7 +58,6 @@ namespace sluice::function {
 class IpsecControl;
 class IpsecWatch;
 class RouteTable;
-struct IpsecArea;
 
 class Ipsec final : public engine::Element,
                     public engine::Ingress,
@@ -114,6 +116,18 @@ class Ipsec final : public engine::Element,
     ipsec::Sa* sa;  // null: the router alone
     const ipsec::PacketFormat* format;
     ipsec::InnerPacket inner;
+    std::uint32_t most = 0;       // bytes of the largest inner packet that fits
+    ipsec::Sa* around = nullptr;  // whose AH is put around ESP
+    const ipsec::PacketFormat* around_format = nullptr;
+  };
+  struct Found;
+  // The SAs that a packet came out of, the outermost first.
+  struct Through {
+    static constexpr std::size_t most = 4;
+    std::array<ipsec::Sa*, most> sas;
+    std::uint32_t count = 0;
+    std::span<ipsec::Sa* const> all() const { return {sas.data(), count}; }
+    ipsec::Sa& innermost() const { return *sas[count - 1]; }
   };
   // Of a lane, whose frames one thread classifies and applies.
   struct alignas(64) Lane {
@@ -141,14 +155,21 @@ class Ipsec final : public engine::Element,
   // ipsec_in.cc
   void look_at(engine::Batch& batch, const IpsecArea& area, std::uint32_t i, ipsec::Sa& sa,
                const ipsec::OuterView& outer);
+  static packet::Reason begin_opening(const engine::Batch& batch, std::uint32_t i, ipsec::Sa& sa,
+                                      const ipsec::OuterView& outer, crypto::Job& job, IpsecArea::Work& work);
   void check_clear(engine::Batch& batch, engine::Span span);
   void apply_in(engine::Batch& batch, engine::Span span, const IpsecArea& area);
-  packet::Reason open(engine::Batch& batch, const IpsecArea& area, std::uint32_t place, const ipsec::View& view);
-  void check_opened(engine::Batch& batch, engine::Span span, const IpsecArea& area, const ipsec::View& view);
+  packet::Reason open(engine::Batch& batch, const IpsecArea::Work& work, crypto::Verdict verdict,
+                      const ipsec::View& view, Through& through);
+  void open_again(engine::Batch& batch, engine::Span span, const ipsec::View& view, std::span<Through> through);
+  void check_opened(engine::Batch& batch, engine::Span span, std::span<const Through> through, const ipsec::View& view);
 
   // ipsec_out.cc
   void classify_out(engine::Batch& batch, engine::Span span, const IpsecArea& area);
   void put_on(engine::Batch& batch, std::uint32_t i, const IpsecArea& area, const Chosen& chosen, std::uint64_t number);
+  packet::Reason put_ah_around(engine::Batch& batch, std::uint32_t i, const Chosen& chosen, const ipsec::View& view,
+                               IpsecArea::Work& work);
+  void finish_around(engine::Batch& batch, std::span<const std::uint32_t> rows, const IpsecArea& area);
   void apply_out(engine::Batch& batch, engine::Span span, const IpsecArea& area, engine::Emitter& out);
   void choose_for(engine::Batch& batch, std::uint32_t i, std::uint16_t came_by, const ipsec::PolicyEntry& policy,
                   const ipsec::PacketKey& key, engine::Emitter& out);
