@@ -34,6 +34,8 @@ def association(given):
     """scapy's, in tunnel mode but for AH that is around ESP."""
     v6 = ":" in given["source"]
     header = None if given.get("transport") else (IPv6 if v6 else IP)(src=given["source"], dst=given["destination"])
+    if given.get("id"):
+        header.id = given["id"]
     more = {"nat_t_header": UDP(sport=given["udp"][0], dport=given["udp"][1])} if given.get("udp") else {}
     if given.get("protocol", "esp") == "esp":
         more |= {"crypt_algo": given["crypt"], "crypt_key": bytes.fromhex(given.get("key", "")) or None}

@@ -50,10 +50,11 @@ def udp4(source, destination, payload, ports=(4000, 4000)):
 
 class Tunnel(Topology):
     """`outer`: the family of the tunnel; `sa`: more lines of both SAs, `peer`: more of what scapy knows of them; `around`: the
-    proposal of AH that is around ESP."""
+    proposal of AH that is around ESP; `peer_mtu`: of what the peer sends through the tunnel."""
 
-    def __init__(self, folder, proposal="aes128gcm16", outer=4, protocol="esp", sa=(), peer=None, chain=("ipsec", "route"), around=None, **configuration):
-        self.around, self.number = around, 1
+    def __init__(self, folder, proposal="aes128gcm16", outer=4, protocol="esp", sa=(), peer=None, chain=("ipsec", "route"), around=None, peer_mtu=1300,
+                 **configuration):
+        self.around, self.number, self.peer_mtu = around, 1, peer_mtu
         self.proposal, self.outer, self.protocol, self.sa_lines, self.peer_more = proposal, outer, protocol, sa, peer or {}
         self.log = pathlib.Path(folder) / "esp_host.log"
         super().__init__(folder, chain=list(chain), more=self.ipsec(), **configuration)
@@ -100,6 +101,7 @@ class Tunnel(Topology):
         here, there = ENDS[self.outer]
         self.number += 1000
         sa = {**self.peer_sa(), "spi": IN_SPI, "source": there, "destination": here, "first": self.number,
+              "id": self.number % 65536 if self.outer == 4 else None,
               **self.around_of(IN_SPI, there, here, more.pop("key", 0x33)), **more}
         sa = {name: value for name, value in sa.items() if value is not None}
         said = self.server.run(["/usr/bin/python3", str(ESP_HOST), "seal", json.dumps({"sa": sa, "packet": inner.hex()})])
@@ -130,6 +132,7 @@ class Tunnel(Topology):
         here, there = ENDS[self.outer]
         sa = self.peer_sa()
         given = {"device": "tun0", "addresses": [f"{FAR4}/24", f"{FAR6}/64"], "routes": ["10.11.0.0/24", "2001:db8:11::/64"], "log": str(self.log),
+                 "mtu": self.peer_mtu,
                  "out": [{**sa, "spi": IN_SPI, "source": there, "destination": here, "inner": inner, **self.around_of(IN_SPI, there, here)}
                          for inner in (4, 6)],
                  "in": [{**sa, "spi": OUT_SPI, "source": here, "destination": there, **self.around_of(OUT_SPI, here, there)}]}

@@ -72,6 +72,7 @@ def test_what_does_not_fit_is_answered_or_fragmented(tunnel):
     assert tunnel.ping(2, fits, FAR4, "-M", "do") == 2
     said = tunnel.client.run(["ping", "-n", "-I", INSIDE4, "-c", "1", "-W", "1", "-M", "do", "-s", str(fits + 1), FAR4], check=False)
     assert "mtu = 1446" in said or "mtu=1446" in said, said
+    assert "From 10.1.0.1" in said, "the router says so"
     tunnel.client.ip("route flush cache")
     before = tunnel.metric("ipsec_fragmented")
     assert tunnel.ping(2, 2500, FAR4, "-M", "dont") == 2

@@ -47,6 +47,7 @@
 #include "function/ipsec/drop_reasons.h"
 #include "function/ipsec/ipsec_area.h"
 #include "function/ipsec/ipsec_settings.h"
+#include "function/outer_fragments.h"
 #include "ipsec/databases.h"
 #include "ipsec/outer_packet.h"
 #include "ipsec/packet_format.h"
@@ -57,7 +58,7 @@ namespace sluice::function {
 
 class IpsecControl;
 class IpsecWatch;
-class RouteTable;
+class Routing;
 
 class Ipsec final : public engine::Element,
                     public engine::Ingress,
@@ -134,6 +135,8 @@ class Ipsec final : public engine::Element,
     explicit Lane(crypto::Cpu of_lane) : cpu(std::move(of_lane)) {}
     crypto::Cpu cpu;
     engine::Counter opened, opened_bytes, sealed, sealed_bytes, kept, dummies, fragmented, answered, in_clear;
+    engine::Counter pieces, reassembled, incomplete;
+    OuterFragments fragments;
     ipsec::PolicyCache in_cache, out_cache;
     std::vector<Chosen> chosen;  // of the last choose(), and fragments; classify() takes them in order
     std::size_t next_chosen = 0;
@@ -153,6 +156,7 @@ class Ipsec final : public engine::Element,
   void compute_kept(const engine::Batch& batch, const IpsecArea& area);
 
   // ipsec_in.cc
+  bool put_together(engine::Batch& batch, std::uint32_t i, const ipsec::OuterView& outer, std::uint32_t now);
   void look_at(engine::Batch& batch, const IpsecArea& area, std::uint32_t i, ipsec::Sa& sa,
                const ipsec::OuterView& outer);
   static packet::Reason begin_opening(const engine::Batch& batch, std::uint32_t i, ipsec::Sa& sa,
@@ -173,6 +177,7 @@ class Ipsec final : public engine::Element,
   void apply_out(engine::Batch& batch, engine::Span span, const IpsecArea& area, engine::Emitter& out);
   void choose_for(engine::Batch& batch, std::uint32_t i, std::uint16_t came_by, const ipsec::PolicyEntry& policy,
                   const ipsec::PacketKey& key, engine::Emitter& out);
+  static void choose_size(Chosen& chosen, std::uint32_t mtu);
   void look_at_departed(engine::Batch& batch, engine::Span span);
   void seal_run(engine::Batch& batch, engine::Span run, const IpsecArea& area, ipsec::Sa& sa);
   bool fragment(engine::Batch& batch, std::uint32_t i, std::uint32_t most, Chosen& whole);
@@ -188,8 +193,8 @@ class Ipsec final : public engine::Element,
   std::vector<std::unique_ptr<Lane>> lanes_;
   DeviceCrypto devices_;
   std::uint32_t most_on_device_ = 0xffffffff, capacity_on_device_ = 0;
-  const RouteTable* routes_ = nullptr;  // from which the router speaks
-  std::uint64_t looked_at_ = 0;         // a flag of mbufs: policies have been asked
+  Routing* routing_ = nullptr;   // the router, which is prepared later
+  std::uint64_t looked_at_ = 0;  // a flag of mbufs: policies have been asked
   std::unique_ptr<IpsecControl> control_;
   std::unique_ptr<IpsecWatch> watch_;
 };

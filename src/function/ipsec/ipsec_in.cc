@@ -12,9 +12,12 @@
 #include "function/ipsec/exempt.h"
 #include "function/ipsec/ipsec.h"
 #include "function/ipsec/ipsec_area.h"
+#include "function/routing.h"
 #include "ipsec/esp.h"
 #include "ipsec/outer_packet.h"
 #include "ipsec/policy_check.h"
+#include "ipsec/too_big.h"
+#include "packet/checksum.h"
 #include "packet/headers.h"
 #include "packet/metadata.h"
 
@@ -39,6 +42,7 @@ bool is_candidate(const std::uint8_t* frame, std::uint32_t length) {
   if (type == packet::be16(packet::ethertype_ipv4)) {
     const std::uint8_t protocol = frame[ethernet + 9];
     if (protocol != packet::protocol_udp) return may_be_ipsec(protocol);
+    if ((frame[ethernet + 6] & 0x3f) != 0 || frame[ethernet + 7] != 0) return true;  // a fragment
     const std::uint32_t port = ethernet + (frame[ethernet] & 0xfU) * 4U + 2;
     return length < port + 2 ||
            (frame[port] == ipsec::nat_traversal_port >> 8 && frame[port + 1] == (ipsec::nat_traversal_port & 0xff));
@@ -77,13 +81,16 @@ struct Ipsec::Found {
   std::array<ipsec::Sa*, engine::most_classified> sas;
   std::size_t count = 0;
 
-  void look_at(const engine::Batch& batch, std::uint32_t i) {
+  // What the frame is; outer[count] says more of what is no ESP or AH.
+  OuterKind look_at(const engine::Batch& batch, std::uint32_t i) {
     const std::uint8_t* const frame = batch.data(i);
-    if (!is_candidate(frame, batch.length[i])) return;
+    if (!is_candidate(frame, batch.length[i])) return OuterKind::other;
     outer[count] = {};
-    if (ipsec::find_outer(frame, batch.length[i], outer[count]) != OuterKind::ipsec) return;
+    const OuterKind kind = ipsec::find_outer(frame, batch.length[i], outer[count]);
+    if (kind != OuterKind::ipsec) return kind;
     keys[count] = key_of(frame, outer[count]);
     rows[count++] = i;
+    return kind;
   }
 };
 
@@ -92,16 +99,63 @@ void Ipsec::admit(engine::Batch& batch, engine::Span span) {
   if (batch.pass != 0) return;
   const IpsecArea a(area(batch), batch.capacity);
   if (span.first == 0) begin(batch, a, databases_->pin(reader_of(batch)));
+  Lane& lane = lane_of(batch);
+  const std::uint32_t now = a.header->view->seconds();
+  lane.fragments.expire(now);
+  lane.incomplete.set(lane.fragments.counters().incomplete);
   Found found;
   for (std::uint32_t i = span.first; i < span.end(); ++i) {
     a.places[i] = IpsecArea::no_place;
-    if (batch.goes_on(i)) found.look_at(batch, i);
+    if (!batch.goes_on(i)) continue;
+    if (ipsec::is_too_big(batch.data(i), batch.length[i])) [[unlikely]] {
+      if (const auto error = ipsec::read_too_big(batch.data(i), batch.length[i])) a.header->view->note_too_big(*error);
+      continue;
+    }
+    const bool is_piece = found.look_at(batch, i) == OuterKind::fragment;
+    if (is_piece && put_together(batch, i, found.outer[found.count], now)) found.look_at(batch, i);
   }
   if (found.count == 0) return;
   a.header->view->find_sas({found.keys.data(), found.count}, found.sas.data());
   for (std::size_t n = 0; n < found.count; ++n) {
     if (found.sas[n] != nullptr) look_at(batch, a, found.rows[n], *found.sas[n], found.outer[n]);
   }
+}
+
+// A fragment of ESP or AH to this gateway. True: its packet is complete, and is the frame now.
+[[gnu::noinline]] bool Ipsec::put_together(engine::Batch& batch, std::uint32_t i, const ipsec::OuterView& outer,
+                                           std::uint32_t now) {
+  std::uint8_t* const frame = batch.data(i);
+  if (routing_ == nullptr || !routing_->table().is_own(outer.family, outer.destination)) return false;
+  if (outer.family == 4) {
+    const auto& ip = packet::header_at<packet::Ipv4Header>(frame, ethernet);
+    if (ip.checksum != packet::ipv4_header_checksum(ip)) return false;  // the router's to refuse
+  }
+  Lane& lane = lane_of(batch);
+  const auto taken =
+      lane.fragments.take({reinterpret_cast<const char*>(frame), batch.length[i]}, outer.is_own_fragment, now);
+  switch (taken) {
+    case OuterFragments::Taken::no:
+      return false;
+    case OuterFragments::Taken::refused:
+      batch.drop(i, ipsec_fragment);
+      return false;
+    case OuterFragments::Taken::kept:
+      lane.pieces.add(1);
+      batch.absorb(i);
+      return false;
+    case OuterFragments::Taken::whole:
+      break;
+  }
+  lane.pieces.add(1);
+  lane.reassembled.add(1);
+  const std::string_view whole = lane.fragments.datagram();
+  if (whole.size() > engine::capacity_from(batch, i)) {
+    batch.drop(i, ipsec_no_room);
+    return false;
+  }
+  std::memcpy(frame, whole.data(), whole.size());
+  engine::set_length(batch, i, static_cast<std::uint32_t>(whole.size()));
+  return true;
 }
 
 void Ipsec::look_at(engine::Batch& batch, const IpsecArea& a, std::uint32_t i, ipsec::Sa& sa,

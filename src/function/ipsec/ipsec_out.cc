@@ -11,7 +11,7 @@
 #include "function/ipsec/exempt.h"
 #include "function/ipsec/ipsec.h"
 #include "function/ipsec/ipsec_area.h"
-#include "function/route/route_table.h"
+#include "function/routing.h"
 #include "function/routing_reasons.h"
 #include "ipsec/ah.h"
 #include "ipsec/esp.h"
@@ -138,9 +138,8 @@ void Ipsec::choose_for(engine::Batch& batch, std::uint32_t i, std::uint16_t came
   if (twice) chosen.around_format = format_of(*around);
   std::uint8_t* const frame = batch.data(i);
   if (!ipsec::look_at_inner(frame, batch.length[i], sa->mode, chosen.inner)) return batch.drop(i, ipsec_malformed);
-  const std::uint16_t port = batch.row[i].port;
-  const std::uint32_t mtu = ports_[port].mtu;
-  const std::uint32_t most = chosen.most = most_inner(*chosen.format, chosen.around_format, mtu, chosen.inner);
+  choose_size(chosen, ports_[batch.row[i].port].mtu);
+  const std::uint32_t most = chosen.most;
   if (chosen.inner.length > most) [[unlikely]] {
     const std::uint32_t least = chosen.inner.family == 4 ? least_ipv4_mtu : least_ipv6_mtu;
     if (chosen.inner.dont_fragment && most >= least) return answer_too_big(batch, i, came_by, most, out);
@@ -163,6 +162,24 @@ void Ipsec::choose_for(engine::Batch& batch, std::uint32_t i, std::uint16_t came
   batch.go_on_later(i);
 }
 
+// What fits the port and the way between the ends. A packet of IPv6 is not to be asked for less than IPv6's least MTU:
+// on a narrower way over IPv4 routers fragment the outer packet (RFC 2473 section 7.1).
+void Ipsec::choose_size(Chosen& chosen, std::uint32_t mtu) {
+  const auto fits = [&](std::uint32_t bytes) {
+    return most_inner(*chosen.format, chosen.around_format, bytes, chosen.inner);
+  };
+  const std::uint32_t by_port = fits(mtu);
+  for (const ipsec::Sa* const sa : {chosen.sa, chosen.around}) {
+    const std::uint32_t of_way = sa == nullptr ? 0 : sa->path_mtu.load(std::memory_order_relaxed);
+    if (of_way != 0) mtu = std::min(mtu, of_way);
+  }
+  chosen.most = fits(mtu);
+  const bool is_narrow = chosen.inner.family == 6 && chosen.most < least_ipv6_mtu && by_port >= least_ipv6_mtu;
+  if (!is_narrow || chosen.format->family != 4) return;
+  chosen.most = least_ipv6_mtu;
+  if (chosen.inner.length <= least_ipv6_mtu) chosen.inner.dont_fragment = false;
+}
+
 // Its sender is notified: the router takes the error to it.
 void Ipsec::answer_too_big(engine::Batch& batch, std::uint32_t i, std::uint16_t came_by, std::uint32_t mtu,
                            engine::Emitter& out) {
@@ -172,8 +189,8 @@ void Ipsec::answer_too_big(engine::Batch& batch, std::uint32_t i, std::uint16_t 
     return batch.drop(i, ipsec_too_big);
   }
   packet::IpAddress source;
-  if (came_by != engine::no_port && routes_ != nullptr) {
-    const auto sources = routes_->sources().read(batch.lane);
+  if (came_by != engine::no_port && routing_ != nullptr) {
+    const auto sources = routing_->table().sources().read(batch.lane);
     if (const packet::IpAddress* const own = sources->of(came_by, family)) source = *own;
   }
   // Of what the host itself sends: as if from where it goes, for a packet from an own address is none.
