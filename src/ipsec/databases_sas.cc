@@ -116,6 +116,7 @@ Expected<void> Databases::add_sa(const SaSettings& settings) {
   if (settings.direction == Direction::in) {
     tables_->sad.insert(sa);
   } else {
+    sa.path_mtu.store(path_mtus_.of({settings.source, settings.id.destination}), std::memory_order_relaxed);
     tables_->ways.add(sa);
   }
   return {};
@@ -141,6 +142,8 @@ Expected<void> Databases::update(const SaSettings& settings) {
   const bool lives_otherwise = settings.lifetime != sa->record->settings.lifetime;
   if (elsewhere) tables_->ways.remove(*sa);
   set_changeable(*sa, settings);
+  if (elsewhere)
+    sa->path_mtu.store(path_mtus_.of({settings.source, settings.id.destination}), std::memory_order_relaxed);
   if (lives_otherwise) {
     sa->record->soft_said = false;
     SaState dying = SaState::dying;
@@ -259,6 +262,7 @@ SaStatus Databases::status(const Sa& sa) const {
   };
   counters.first_used_at = used(sa.first_used);
   counters.last_used_at = used(sa.last_used);
+  status.path_mtu = sa.path_mtu.load(std::memory_order_relaxed);
   return status;
 }
 

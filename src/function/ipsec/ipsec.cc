@@ -98,9 +98,7 @@ Expected<void> Ipsec::prepare(const engine::Plan& plan) {
   const auto flag = register_flag();
   if (!flag) return make_error("[ipsec] " + flag.error().message);
   looked_at_ = *flag;
-  if (Routing* const routing = plan.pipeline == nullptr ? nullptr : plan.pipeline->first<Routing>()) {
-    routes_ = &routing->table();
-  }
+  routing_ = plan.pipeline == nullptr ? nullptr : plan.pipeline->first<Routing>();
   auto control = IpsecControl::make(*databases_, {.sas = options_.max_sas, .policies = options_.max_policies});
   if (!control) return make_error("[ipsec] " + control.error().message);
   control_ = std::move(*control);
@@ -287,11 +285,17 @@ std::vector<engine::Metric> Ipsec::metrics() const {
       {"ipsec_dummies", "dummy packets that came to hide traffic (RFC 4303 2.6)"},
       {"ipsec_fragmented", "packets that were fragmented before they were protected"},
       {"ipsec_size_answers", "ICMP errors to senders of packets that are too large with the headers of their SA"},
+      {"ipsec_fragments", "fragments of ESP and AH that came, and were kept or completed a packet"},
+      {"ipsec_reassembled", "packets of ESP and AH that were put together from fragments"},
+      {"ipsec_fragment_timeout", "packets of ESP and AH of which fragments were missing for 30 s"},
+      {"ipsec_path_mtus", "ways between the ends of SAs that turned out to be narrower, by ICMP errors",
+       databases_ ? databases_->path_mtus_learnt() : 0},
   };
   for (const auto& lane : lanes_) {
     const engine::Counter* const counters[] = {&lane->opened,       &lane->opened_bytes, &lane->sealed,
                                                &lane->sealed_bytes, &lane->kept,         &lane->small,
-                                               &lane->dummies,      &lane->fragmented,   &lane->answered};
+                                               &lane->dummies,      &lane->fragmented,   &lane->answered,
+                                               &lane->pieces,       &lane->reassembled,  &lane->incomplete};
     for (std::size_t i = 0; i < std::size(counters); ++i) all[i + 2].value += counters[i]->get();
   }
   return all;

@@ -54,6 +54,7 @@ struct IpsecArea {
     std::uint8_t family, tos;
     bool in_udp;
     ipsec::AhKept kept;
+    ipsec::Sa* around;  // out: whose AH is around ESP; `kept` and `sequence` are AH's then. Null: none
   };
   static_assert(sizeof(Work) <= 72);
 

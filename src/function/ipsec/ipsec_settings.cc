@@ -42,7 +42,8 @@ struct PolicyWords {
   ipsec::Action action = ipsec::Action::protect;
   Protocol protocol = Protocol::esp;
   Mode mode = Mode::tunnel;
-  std::int64_t priority = 1000, reqid = 0;
+  std::int64_t priority = 1000, reqid = 0, ah_reqid = 0;
+  bool ah_around = false;
   std::int64_t upper = 0, source_port = -1, destination_port = -1;
 };
 
@@ -168,7 +169,11 @@ const std::vector<Option<PolicyWords>>& policy_settings() {
        option::text("tunnel_destination", &PolicyWords::tunnel_destination, "and the other one")
            .takes("IPv4 or IPv6 address"),
        option::number("reqid", &PolicyWords::reqid, {0, 0xffffffff},
-                      "SAs of this number are used; 0: any between the tunnel's ends")});
+                      "SAs of this number are used; 0: any between the tunnel's ends"),
+       option::flag("ah_around", &PolicyWords::ah_around,
+                    "AH in transport mode is around ESP: both protect the packet (RFC 4301)"),
+       option::number("ah_reqid", &PolicyWords::ah_reqid, {0, 0xffffffff},
+                      "and its SAs have this number; 0: any between the same ends")});
   return all;
 }
 
@@ -255,6 +260,13 @@ void read_template(Settings& section, const PolicyWords& words, ipsec::Policy& p
     }
   }
   policy.templates.push_back(way);
+  if (words.ah_around) {
+    if (words.protocol != Protocol::esp) section.error("ah_around", "needs `protocol = \"esp\"`: it is around that");
+    policy.templates.push_back(
+        {.protocol = Protocol::ah, .mode = Mode::transport, .reqid = static_cast<std::uint32_t>(words.ah_reqid)});
+  } else if (words.ah_reqid != 0) {
+    section.error("ah_reqid", "needs `ah_around = true` beside it");
+  }
 }
 
 ipsec::PortMatch port_match(std::int64_t port) {
@@ -386,7 +398,8 @@ ipsec::Policy read_policy(Settings& section) {
   if (policy.action == ipsec::Action::protect) {
     read_template(section, words, policy);
   } else {
-    for (const char* const key : {"tunnel_source", "tunnel_destination", "reqid", "mode", "protocol"}) {
+    for (const char* const key :
+         {"tunnel_source", "tunnel_destination", "reqid", "mode", "protocol", "ah_around", "ah_reqid"}) {
       if (section.has(key)) section.error(key, "is of action = \"protect\" alone");
     }
   }
