@@ -18,8 +18,8 @@ const bool registered = engine::register_element(
      },
      .options = ipsec_sections,
      .one_thread = true,
-     .divides = true,
      .launches_alone = true,
+     .divides = true,
      .classify_time = std::chrono::nanoseconds(300),
      .find_trait = find_ipsec_type_trait});
 

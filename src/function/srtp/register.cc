@@ -59,8 +59,8 @@ const bool registered = engine::register_element(
      .make = make_srtp,
      .options = srtp_sections,
      .one_thread = true,
-     .divides = true,
      .launches_alone = true,
+     .divides = true,
      .classify_time = std::chrono::nanoseconds(420),
      .find_trait = find_srtp_type_trait});
 
