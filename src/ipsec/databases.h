@@ -70,6 +70,9 @@ class Databases final : public Database {
   Expected<void> add(const SaSettings& sa) override;
   Expected<void> update(const SaSettings& sa) override;
   bool remove(const SaId& id) override;
+  // The SA of this id becomes another one, with numbers, window and counters of its own. Lanes find the one or the
+  // other at any moment. An Error: as of add(), or there is none; then nothing has changed.
+  Expected<void> replace(const SaSettings& sa);
   Expected<std::uint32_t> reserve_spi(const packet::IpAddress& source, const packet::IpAddress& destination,
                                       Protocol protocol, std::uint32_t reqid, std::uint32_t least,
                                       std::uint32_t most) override;
@@ -139,6 +142,7 @@ class Databases final : public Database {
   Expected<void> add_sa(const SaSettings& settings);
   Expected<SaHandle> make_sa(const SaSettings& settings);
   void set_changeable(Sa& sa, const SaSettings& settings);
+  void put_sa(SaHandle made);
   bool take_sa(const SaId& id);
   SaStatus status(const Sa& sa) const;
   SaStatus status(const SaId& id, const Larval& larval) const;

@@ -151,6 +151,30 @@ TEST_F(DatabasesTest, RefusesSasThatCannotBe) {
   EXPECT_EQ(keys_.used(), 1U) << "what was refused holds no key";
 }
 
+TEST_F(DatabasesTest, ReplacesAnSaByAnotherOfItsId) {
+  add(sa(Direction::in, there, here, 0x1000));
+  Sa& before = *inbound(here, 0x1000);
+  before.window.accept(7);
+  SaSettings settings = sa(Direction::in, there, here, 0x1000);
+  settings.replay_window = 128;
+  ASSERT_TRUE(databases_.replace(settings));
+  const Sa& now = *inbound(here, 0x1000);
+  EXPECT_NE(&now, &before);
+  EXPECT_NE(now.key, before.key);
+  EXPECT_EQ(now.window.highest(), 0U);
+  EXPECT_EQ(now.window.size(), 128U);
+  EXPECT_EQ(databases_.sa_count(), 1U);
+  settings = sa(Direction::out, there, here, 0x1000);
+  ASSERT_TRUE(databases_.replace(settings));
+  EXPECT_EQ(inbound(here, 0x1000), nullptr) << "it is outbound now";
+  EXPECT_EQ(databases_.sa_count(), 1U);
+  settings.transform.icv_length = 77;
+  EXPECT_FALSE(databases_.replace(settings));
+  EXPECT_EQ(databases_.sa(settings.id)->settings.direction, Direction::out) << "what is refused changes nothing";
+  EXPECT_EQ(databases_.replace(sa(Direction::in, there, here, 0x1001)).error().message,
+            "there is no SA esp 0x00001001 to 192.0.2.1");
+}
+
 TEST_F(DatabasesTest, RefusesMoreThanThereIsCapacityFor) {
   for (std::uint32_t i = 0; i < 16; ++i) add(sa(Direction::in, there, here, 0x1000 + i));
   const auto refused = databases_.add(sa(Direction::in, there, here, 0x2000));

@@ -64,6 +64,8 @@ struct alignas(64) Sa {
   Protocol protocol;
   Mode mode;
   Direction direction;
+  crypto::Cipher cipher;
+  crypto::Hash hash;
   std::uint8_t family;  // outer
   std::atomic<SaState> state{SaState::valid};
   std::atomic<bool> limited{false};          // has a lifetime in packets or bytes
