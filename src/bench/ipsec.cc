@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -15,6 +16,7 @@
 #include "bench/ipsec_cases.h"
 #include "bench/media_bed.h"
 #include "bench/rounds.h"
+#include "bench/rte_ipsec_peer.h"
 
 namespace sluice::cli::bench {
 namespace {
@@ -55,8 +57,26 @@ void report(const Run& run, const std::string& device, ipsec::Direction directio
   append_csv(run.options, "ipsec", label, outcome, yardsticks);
 }
 
-Expected<void> run_case(const Run& run, const std::string& device, const IpsecTraffic& traffic,
+// Beside a bed whose run has ended, with its packets.
+Expected<void> run_peer(const Run& run, const IpsecBed& bed, const IpsecTraffic& traffic,
                         const std::vector<ipsec::Direction>& directions, IpsecResults& results) {
+  auto peer = RteIpsecPeer::make(bed.tunnels(), bed.sealed(), bed.rig().lanes, traffic.mix);
+  if (!peer) return tl::unexpected(peer.error());
+  for (const ipsec::Direction direction : directions) {
+    const auto outcome = (*peer)->measure(direction, run.options.seconds);
+    if (!outcome) return make_error(fmt::format("{}: {}", direction_text(direction), outcome.error().message));
+    const double gbits = 8 * outcome->gbytes();
+    const std::string label =
+        fmt::format("rte_ipsec on {} cores {} {}", (*peer)->cores(), direction_text(direction), traffic_text(traffic));
+    std::printf("RESULT ipsec %s: %.2f Mpps, %.1f Gbit/s in clear\n", label.c_str(), outcome->mpps(), gbits);
+    append_csv(run.options, "ipsec", label, *outcome, {.setting = fmt::format("{:.1f} Gbit/s in clear", gbits)});
+    results.add(direction, traffic, {0, gbits});
+  }
+  return {};
+}
+
+Expected<void> run_case(const Run& run, const std::string& device, const IpsecTraffic& traffic,
+                        const std::vector<ipsec::Direction>& directions, IpsecResults& results, IpsecResults* peer) {
   auto bed = IpsecBed::make(run.options, run.table, traffic, device, run.ceiling > 0 ? run.ceiling : without_a_gpu);
   if (!bed) return tl::unexpected(bed.error());
   for (const ipsec::Direction direction : directions) {
@@ -68,12 +88,17 @@ Expected<void> run_case(const Run& run, const std::string& device, const IpsecTr
   }
   if (auto ok = (*bed)->finish(); !ok) return ok;
   std::printf("  verified: OpenSSL and the element are of one opinion on %lu frames\n", (*bed)->verified());
+  if (peer == nullptr) return {};
+  if (auto ok = run_peer(run, **bed, traffic, directions, *peer); !ok) {
+    std::printf("  rte_ipsec: not measured: %s\n", ok.error().message.c_str());
+  }
   return {};
 }
 
+// Cores have all algorithms.
 bool is_for(const std::string& device, const IpsecTraffic& traffic) {
-  return device == "cpu" || std::ranges::any_of(ipsec_algorithms(), [&](const IpsecAlgorithm& one) {
-           return one.on_gpus && (one.name == traffic.algorithm || traffic.algorithm == mixed_algorithms);
+  return device == "cpu" || std::ranges::none_of(ipsec_algorithms(), [&](const IpsecAlgorithm& one) {
+           return one.name == traffic.algorithm && !one.on_gpus;
          });
 }
 
@@ -86,8 +111,29 @@ Expected<double> srtp_share(const Run& run, const std::string& device) {
   const std::string label = device + " SRTP 1370 1000 streams";
   std::printf("RESULT ipsec %s: %.2f Mpps, %.2f GB/s each way = %.1f %% of %.1f\n", label.c_str(), outcome->mpps(),
               moved, 100 * share, run.ceiling);
-  append_csv(run.options, "ipsec", label, *outcome, {.share = share, .ceiling_gbytes = run.ceiling});
+  append_csv(run.options, "ipsec", label, *outcome, {.share = share, .ceiling_gbytes = run.ceiling, .setting = ""});
   return share;
+}
+
+// Who is faster, row by row.
+void compare(const IpsecCases& cases, const std::map<std::string, IpsecResults>& results) {
+  for (const IpsecCase& one : cases.cases) {
+    for (const ipsec::Direction direction : cases.directions) {
+      std::string text, fastest;
+      double most = 0, next = 0;
+      for (const auto& [name, all] : results) {
+        const IpsecResults::Result* const result = all.find(direction, one.traffic);
+        if (result == nullptr) continue;
+        text += fmt::format("{}{} {:.1f}", text.empty() ? "" : ", ", name, result->gbits);
+        next = std::max(next, std::min(most, result->gbits));
+        if (result->gbits > most) fastest = name;
+        most = std::max(most, result->gbits);
+      }
+      if (next == 0) continue;
+      std::printf("  %s %s: Gbit/s in clear: %s; %s is %.1f times as fast as the next\n", direction_text(direction),
+                  traffic_text(one.traffic).c_str(), text.c_str(), fastest.c_str(), most / next);
+    }
+  }
 }
 
 }  // namespace
@@ -119,9 +165,10 @@ int bench_ipsec(const BenchOptions& options) {
   if (ceilings && options.device != "cpu") devices.push_back(options.device == "auto" ? "cuda:0" : options.device);
   if (options.device == "auto" || options.device == "cpu") devices.emplace_back("cpu");
   Goals goals("ipsec", options.goals);
+  std::map<std::string, IpsecResults> all;
   for (const std::string& device : devices) {
     const bool is_beside = device == "cpu" && devices.size() > 1;
-    IpsecResults results;
+    IpsecResults& results = all[device];
     double srtp = 0;
     if (device != "cpu") {
       const auto share = srtp_share(run, device);
@@ -133,12 +180,14 @@ int bench_ipsec(const BenchOptions& options) {
     }
     for (const IpsecCase& one : cases->cases) {
       if (!is_for(device, one.traffic) || (is_beside && !one.on_cores)) continue;
-      if (const auto ok = run_case(run, device, one.traffic, cases->directions, results); !ok) {
+      IpsecResults* const peer = one.on_cores && device == devices.back() ? &all["rte_ipsec"] : nullptr;
+      if (const auto ok = run_case(run, device, one.traffic, cases->directions, results, peer); !ok) {
         fail(device + " " + traffic_text(one.traffic) + ": " + ok.error().message);
       }
     }
     if (!is_beside) results.judge(goals, srtp);
   }
+  compare(*cases, all);
   return status | goals.status();
 }
 

@@ -49,6 +49,7 @@ class IpsecBed {
   Expected<void> finish();
 
   const RigOptions& rig() const { return options_; }
+  const IpsecTunnels& tunnels() const { return tunnels_; }
   const SealedPackets& sealed() const { return sealed_; }
   std::uint64_t verified() const;
 

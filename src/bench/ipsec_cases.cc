@@ -42,7 +42,8 @@ std::vector<IpsecCase> own_cases() {
   }
   add("aes128gcm16", usual_size, usual_tunnels, true);
   add("chacha20poly1305", usual_size, usual_tunnels, true);
-  add("mixed", usual_size, usual_tunnels, true);
+  add("mixed", usual_size, usual_tunnels);
+  add("mixed-esp", usual_size, usual_tunnels, true);
   add("mixed", "uniform", usual_tunnels);
   add("mixed", "imix", usual_tunnels);
   for (const std::uint32_t tunnels : {1U, 10'000U, 100'000U}) add(usual_algorithm, usual_size, tunnels);

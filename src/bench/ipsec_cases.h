@@ -24,7 +24,7 @@ struct IpsecCases {
 // what is in none of the lists, with its option.
 Expected<IpsecCases> ipsec_cases(const BenchOptions& options);
 
-// Of one device.
+// Of one device, or of rte_ipsec.
 class IpsecResults {
  public:
   struct Result {
@@ -34,9 +34,10 @@ class IpsecResults {
   void add(ipsec::Direction direction, const IpsecTraffic& traffic, const Result& result);
   // Those goals whose figures are there. `srtp_share`: what SRTP reached of the ceiling in this run; 0: not measured.
   void judge(Goals& goals, double srtp_share) const;
+  // Null: there is none.
+  const Result* find(ipsec::Direction direction, const IpsecTraffic& traffic) const;
 
  private:
-  const Result* find(ipsec::Direction direction, const IpsecTraffic& traffic) const;
   std::map<std::string, Result> results_;
 };
 

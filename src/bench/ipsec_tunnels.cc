@@ -34,10 +34,11 @@ std::span<const IpsecAlgorithm> ipsec_algorithms() {
 Expected<IpsecTunnels> IpsecTunnels::make(std::string_view name, std::uint32_t count) {
   std::vector<const IpsecAlgorithm*> chosen;
   std::vector<ipsec::Proposal> proposals;
-  std::string there(mixed_algorithms);
+  std::string there = std::string(mixed_algorithms) + ", " + std::string(mixed_esp);
   for (const IpsecAlgorithm& one : algorithms) {
     there += std::string(", ") + one.name;
-    if (name != one.name && !(name == mixed_algorithms && one.on_gpus)) continue;
+    const bool is_mixed = name == mixed_algorithms || (name == mixed_esp && one.protocol == Protocol::esp);
+    if (name != one.name && !(is_mixed && one.on_gpus)) continue;
     auto proposal = ipsec::parse_proposal(one.proposal, one.protocol);
     if (!proposal) return tl::unexpected(proposal.error());
     chosen.push_back(&one);

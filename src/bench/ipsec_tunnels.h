@@ -27,7 +27,8 @@ struct IpsecAlgorithm {
   bool on_gpus;
 };
 std::span<const IpsecAlgorithm> ipsec_algorithms();
-inline constexpr std::string_view mixed_algorithms = "mixed";  // all that GPUs have
+// All that GPUs have; and those of ESP.
+inline constexpr std::string_view mixed_algorithms = "mixed", mixed_esp = "mixed-esp";
 inline constexpr std::uint32_t most_tunnels = 1U << 20;
 
 class IpsecTunnels {
