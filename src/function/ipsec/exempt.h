@@ -5,6 +5,7 @@
 
 #include "function/ipsec/drop_reasons.h"
 #include "ipsec/outer_packet.h"
+#include "ipsec/packet_key.h"
 #include "packet/headers.h"
 #include "packet/metadata.h"
 
@@ -23,6 +24,30 @@ inline bool is_exempt(const std::uint8_t* frame, const packet::Metadata& meta) {
   constexpr std::uint8_t router_solicitation = 133, redirect = 137;
   const std::uint8_t type = frame[meta.transport];
   return type >= router_solicitation && type <= redirect;
+}
+
+enum class Asks : std::uint8_t {
+  nothing,  // no IP
+  exempt,   // is_exempt(), if it is from or to the gateway itself
+  policies,
+};
+
+// What a frame is to policies, and the key to ask them with, unless it is nothing.
+[[gnu::noinline]] inline Asks look_at_odd(const std::uint8_t* frame, std::uint32_t length, ipsec::PacketKey& key) {
+  packet::Metadata meta;
+  packet::read_frame_metadata(frame, 0, length, packet::Depth::transport, meta);
+  if (meta.family == 0) return Asks::nothing;
+  ipsec::write_packet_key(key, frame, meta);
+  return is_exempt(frame, meta) ? Asks::exempt : Asks::policies;
+}
+// Of a plain frame only what is asked for is read.
+[[gnu::always_inline]] inline Asks look_at_packet(const std::uint8_t* frame, std::uint32_t length,
+                                                  ipsec::PacketKey& key) {
+  packet::Metadata meta;
+  if (!packet::read_plain(frame, length, meta)) [[unlikely]]
+    return look_at_odd(frame, length, key);
+  ipsec::write_packet_key(key, frame, meta);
+  return is_exempt(frame, meta) ? Asks::exempt : Asks::policies;
 }
 
 // Of a frame to the gateway itself that no SA has taken: ESP and AH are nobody's.

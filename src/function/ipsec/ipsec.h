@@ -40,6 +40,7 @@
 #include "crypto/key_table.h"
 #include "engine/counters.h"
 #include "engine/element.h"
+#include "engine/pipeline.h"
 #include "engine/port_table.h"
 #include "engine/self_check.h"
 #include "engine/traits.h"
@@ -144,6 +145,7 @@ class Ipsec final : public engine::Element,
     engine::Counter pieces, reassembled, incomplete;
     OuterFragments fragments;
     ipsec::PolicyCache in_cache, out_cache;
+    std::array<ipsec::PacketKey, engine::most_classified> keys;  // of the burst at hand
     std::vector<Chosen> chosen;  // of the last choose(), and fragments; classify() takes them in order
     std::size_t next_chosen = 0;
     const ipsec::View* view = nullptr;  // from choose() to the classify() that follows

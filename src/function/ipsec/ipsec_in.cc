@@ -213,20 +213,15 @@ void Ipsec::check_clear(engine::Batch& batch, engine::Span span) {
   const IpsecArea a(area(batch), batch.capacity);
   if (!a.header->view->has_policies(ipsec::Direction::in)) return;
   Lane& lane = lane_of(batch);
-  std::array<ipsec::PacketKey, engine::most_classified> keys;
+  auto& keys = lane.keys;
   std::array<std::uint32_t, engine::most_classified> rows;
   std::array<const ipsec::PolicyEntry*, engine::most_classified> found;
   std::size_t count = 0;
   for (std::uint32_t i = span.first; i < span.end(); ++i) {
     const bool own = batch.row[i].fate == engine::Fate::own;
     if (!own && (!batch.is_live(i) || batch.row[i].fate == engine::Fate::later)) continue;
-    const std::uint8_t* const frame = batch.data(i);
-    packet::Metadata meta;
-    packet::read_metadata(frame, batch.length[i], packet::Depth::transport, meta);
-    if (meta.family == 0) continue;
-    if (is_exempt(frame, meta)) continue;  // if it is for the gateway itself, which the router finds out
-    keys[count] = ipsec::packet_key(frame, meta);
-    rows[count++] = i;
+    // What is exempt is so if it is for the gateway itself, which the router finds out.
+    if (look_at_packet(batch.data(i), batch.length[i], keys[count]) == Asks::policies) rows[count++] = i;
   }
   if (count == 0) return;
   a.header->view->find_policies(ipsec::Direction::in, {keys.data(), count}, found.data(), &lane.in_cache);

@@ -75,7 +75,7 @@ void Ipsec::choose(engine::Batch& batch, engine::Span span, const std::uint16_t*
   lane.view = view;
   lane.chosen.clear();
   lane.next_chosen = 0;
-  std::array<ipsec::PacketKey, engine::most_classified> keys;
+  auto& keys = lane.keys;
   std::array<std::uint32_t, engine::most_classified> rows;
   std::array<const ipsec::PolicyEntry*, engine::most_classified> found;
   std::size_t count = 0;
@@ -88,17 +88,15 @@ void Ipsec::choose(engine::Batch& batch, engine::Span span, const std::uint16_t*
     if (!is_leaving(batch.row[i])) continue;
     const bool was_opened = (batch.mbuf[i]->ol_flags & looked_at_) != 0;
     batch.mbuf[i]->ol_flags |= looked_at_;
-    packet::Metadata meta;
-    packet::read_metadata(frame, batch.length[i], packet::Depth::transport, meta);
-    if (meta.family == 0) continue;
-    if (is_exempt(frame, meta)) [[unlikely]] {
+    const Asks asks = look_at_packet(frame, batch.length[i], keys[count]);
+    if (asks == Asks::nothing) continue;
+    if (asks == Asks::exempt) [[unlikely]] {
       if (came_by[i - span.first] == engine::no_port) continue;
-      if (!was_opened && !may_come_in_clear(*view, ipsec::packet_key(frame, meta), lane)) {
+      if (!was_opened && !may_come_in_clear(*view, keys[count], lane)) {
         batch.drop(i, ipsec_policy);
         continue;
       }
     }
-    keys[count] = ipsec::packet_key(frame, meta);
     rows[count++] = i;
   }
   view->find_policies(ipsec::Direction::out, {keys.data(), count}, found.data(), &lane.out_cache);
