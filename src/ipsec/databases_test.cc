@@ -381,6 +381,22 @@ TEST_F(DatabasesTest, PoliciesOfBothDirectionsAreApart) {
   EXPECT_EQ(policy_of(flow("10.0.0.1", "10.1.0.1")), nullptr);
 }
 
+TEST_F(DatabasesTest, AViewKnowsWhetherThereArePolicies) {
+  const Selector from = selector("10.0.0.0/8", "10.9.0.0/16");
+  const auto there_are = [&](Direction direction) { return look().has_policies(direction); };
+  EXPECT_FALSE(there_are(Direction::out) || there_are(Direction::in));
+  add(test::bypassing(Direction::out, from, 10));
+  EXPECT_TRUE(there_are(Direction::out));
+  EXPECT_FALSE(there_are(Direction::in));
+  add(test::bypassing(Direction::in, from, 10));
+  EXPECT_TRUE(there_are(Direction::in));
+  EXPECT_TRUE(databases_.remove_policy(Direction::out, from));
+  EXPECT_FALSE(there_are(Direction::out));
+  EXPECT_TRUE(there_are(Direction::in));
+  databases_.flush_policies();
+  EXPECT_FALSE(there_are(Direction::in));
+}
+
 TEST_F(DatabasesTest, PoliciesCountAndAReplacedOneBeginsAnew) {
   const Selector one = selector("10.0.0.0/8", "10.1.0.0/16");
   add(test::bypassing(Direction::out, one, 10));

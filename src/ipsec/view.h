@@ -32,7 +32,15 @@ class View {
     bool empty() const { return policies.empty() && sas.empty() && ways.empty() && others.empty(); }
   };
 
-  explicit View(Tables& tables) : tables_(tables), out_(tables.out.tuples()), in_(tables.in.tuples()) {}
+  explicit View(Tables& tables)
+      : tables_(tables),
+        out_(tables.out.tuples()),
+        in_(tables.in.tuples()),
+        has_out_(tables.out.size() != 0),
+        has_in_(tables.in.size() != 0) {}
+
+  // Whether there are any of that direction: else find_policies() finds none for any packet.
+  bool has_policies(Direction direction) const { return direction == Direction::out ? has_out_ : has_in_; }
 
   // The policy of each packet, in `found`, which is as long as `keys`; null: none. `cache`: of this thread and
   // direction, or null.
@@ -84,6 +92,7 @@ class View {
 
   Tables& tables_;
   const Tuples out_, in_;
+  const bool has_out_, has_in_;
   mutable Retired retired_;
 };
 

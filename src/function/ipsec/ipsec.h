@@ -95,7 +95,8 @@ class Ipsec final : public engine::Element,
   void compute_jobs(engine::Batch& batch, engine::Span some, std::uint32_t thread) override;
   void apply(engine::Batch& batch, engine::Span span, engine::Emitter& out) override;
   void choose(engine::Batch& batch, engine::Span span, const std::uint16_t* came_by, engine::Emitter& out) override;
-  // What leaves past both, as what elements make themselves does, does not leave in clear where a policy protects it.
+  // What leaves past both, as what hooks of ports make does, does not leave in clear where a policy protects it. Copies
+  // for a monitor port leave as they are.
   bool hooks(std::uint16_t port) const override { return !ports_[port].is_virtual; }
   unsigned leave(std::uint32_t lane, std::uint16_t port, rte_mbuf** frames, unsigned count,
                  engine::Emitter& out) override;
@@ -183,6 +184,7 @@ class Ipsec final : public engine::Element,
   void choose_for(engine::Batch& batch, std::uint32_t i, std::uint16_t came_by, const ipsec::PolicyEntry& policy,
                   const ipsec::PacketKey& key, engine::Emitter& out);
   static void choose_size(Chosen& chosen, std::uint32_t mtu);
+  void choose_none(engine::Batch& batch, engine::Span span) const;
   void look_at_departed(engine::Batch& batch, engine::Span span);
   void seal_run(engine::Batch& batch, engine::Span run, const IpsecArea& area, ipsec::Sa& sa);
   bool fragment(engine::Batch& batch, std::uint32_t i, std::uint32_t most, Chosen& whole);

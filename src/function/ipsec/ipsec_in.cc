@@ -211,6 +211,7 @@ Reason Ipsec::begin_opening(const engine::Batch& batch, std::uint32_t i, ipsec::
 // A policy may want protected what came in clear.
 void Ipsec::check_clear(engine::Batch& batch, engine::Span span) {
   const IpsecArea a(area(batch), batch.capacity);
+  if (!a.header->view->has_policies(ipsec::Direction::in)) return;
   Lane& lane = lane_of(batch);
   std::array<ipsec::PacketKey, engine::most_classified> keys;
   std::array<std::uint32_t, engine::most_classified> rows;

@@ -68,6 +68,10 @@ void Ipsec::choose(engine::Batch& batch, engine::Span span, const std::uint16_t*
   if (batch.departs) return look_at_departed(batch, span);
   Lane& lane = lane_of(batch);
   const ipsec::View* const view = databases_->pin(reader_of_lane(batch.lane));
+  if (!view->has_policies(ipsec::Direction::out) && !view->has_policies(ipsec::Direction::in)) {
+    choose_none(batch, span);
+    return databases_->unpin(reader_of_lane(batch.lane));
+  }
   lane.view = view;
   lane.chosen.clear();
   lane.next_chosen = 0;
@@ -112,6 +116,18 @@ void Ipsec::choose(engine::Batch& batch, engine::Span span, const std::uint16_t*
   if (lane.chosen.empty()) {
     databases_->unpin(reader_of_lane(batch.lane));
     lane.view = nullptr;
+  }
+}
+
+// Where no policy is for any packet.
+void Ipsec::choose_none(engine::Batch& batch, engine::Span span) const {
+  for (std::uint32_t i = span.first; i < span.end(); ++i) {
+    if (batch.row[i].fate == Fate::own) [[unlikely]] {
+      const Reason why = why_not_own(batch.data(i), batch.length[i]);
+      if (why != no_reason) batch.drop(i, why);
+    } else if (is_leaving(batch.row[i])) {
+      batch.mbuf[i]->ol_flags |= looked_at_;
+    }
   }
 }
 
@@ -439,12 +455,13 @@ void Ipsec::look_at_departed(engine::Batch& batch, engine::Span span) {
   }
 }
 
-unsigned Ipsec::leave(std::uint32_t lane_index, std::uint16_t /*port*/, rte_mbuf** frames, unsigned count,
+unsigned Ipsec::leave(std::uint32_t lane_index, std::uint16_t port, rte_mbuf** frames, unsigned count,
                       engine::Emitter& out) {
+  const bool are_copies = out.is_for_copies(port);
   unsigned kept = 0;
   for (unsigned n = 0; n < count; ++n) {
     rte_mbuf* const frame = frames[n];
-    if ((frame->ol_flags & looked_at_) == 0 && is_protected(lane_index, *frame)) [[unlikely]] {
+    if (!are_copies && (frame->ol_flags & looked_at_) == 0 && is_protected(lane_index, *frame)) [[unlikely]] {
       out.drop(frame, ipsec_unprotected);
     } else {
       frame->ol_flags &= ~looked_at_;
