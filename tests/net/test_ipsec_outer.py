@@ -188,3 +188,24 @@ def test_a_narrower_way_between_the_ends_is_learnt(tmp_path, outer):
         if outer == 4:
             sent = [frame for frame in capture.frames if frame[26:30] == own]
             assert [(len(frame) > 1314, frame[20] & 0x40) for frame in sent] == [(True, 0)] * 2
+
+
+def test_what_came_out_of_a_tunnel_may_have_its_way_back_elsewhere(tmp_path):
+    """A strict rp_filter judges what came in clear alone, as Linux has it: the policy has said whose sources those are."""
+    with Tunnel(tmp_path) as one:
+        one.start()
+        for far in ("10.20.0.9", "10.9.9.9"):
+            one.router.ip(f"route add {far}/32 via 10.1.0.2 dev sl-lan")
+        one.router.run(["sysctl", "-qw", "net.ipv4.conf.sl-wan.rp_filter=1"])
+        to = bytes.fromhex(one.router_mac("sl-wan").replace(":", "")) + bytes.fromhex("0200000000fe0800")
+        clear = to + udp4("10.9.9.9", INSIDE4, b"in clear")
+
+        def is_dropped():
+            before = one.gateway.drops().get("rp_filter", 0)
+            one.server.send_frames([clear])
+            return wait_until(lambda: one.gateway.drops().get("rp_filter", 0) > before, 1)
+
+        assert wait_until(is_dropped), "the mirror has seen the setting"
+        before = one.gateway.drops()["rp_filter"]
+        assert arrived(one, lambda: one.server.send_frames([one.sealed(udp4("10.20.0.9", INSIDE4, b"verified"))]), b"verified") > 0, one.gateway.drops()
+        assert one.gateway.drops()["rp_filter"] == before

@@ -9,6 +9,7 @@
 
 #include "crypto/selftest.h"
 #include "engine/batch_edit.h"
+#include "engine/frame_marks.h"
 #include "engine/options.h"
 #include "engine/pipeline.h"
 #include "function/ipsec/ipsec_area.h"
@@ -98,6 +99,7 @@ Expected<void> Ipsec::prepare(const engine::Plan& plan) {
   const auto flag = register_flag();
   if (!flag) return make_error("[ipsec] " + flag.error().message);
   looked_at_ = *flag;
+  if (auto ok = engine::register_source_verified(); !ok) return make_error("[ipsec] " + ok.error().message);
   routing_ = plan.pipeline == nullptr ? nullptr : plan.pipeline->first<Routing>();
   auto control = IpsecControl::make(*databases_, {.sas = options_.max_sas, .policies = options_.max_policies});
   if (!control) return make_error("[ipsec] " + control.error().message);

@@ -106,15 +106,16 @@ TEST(IpsecReport, HasARowForEachSa) {
                        .destination = "192.0.2.2",
                        .proposal = "",
                        .state = "larval",
-                       .origin = "ike"});
+                       .origin = "ike",
+                       .path_mtu = 1400});
   table.count = 9;
   EXPECT_EQ(ipsec_sas_report(table),
             "DIRECTION  SPI         SOURCE               DESTINATION          PROTOCOL  MODE       PROPOSAL     REQID  "
-            "STATE   AGE S  PACKETS  BYTES  DROPPED  IDLE S  FROM           NAME\n"
+            "STATE   AGE S  PACKETS  BYTES  DROPPED  IDLE S  PATH MTU  FROM           NAME\n"
             "in         0x00001001  192.0.2.2 port 4501  192.0.2.1 port 4500  esp       tunnel     aes128-sha1      7  "
-            "valid      61       12    960        3       4  configuration  -\n"
+            "valid      61       12    960        3       4         -  configuration  -\n"
             "out        0xc0000000  192.0.2.1            192.0.2.2            ah        transport  -                0  "
-            "larval      0        0      0        0       -  ike            -\n"
+            "larval      0        0      0        0       -      1400  ike            -\n"
             "2 of 9 SAs; --limit for more\n");
   EXPECT_EQ(ipsec_sas_report({}), "no such SA: there is none, or none has this address or SPI\n");
 }
