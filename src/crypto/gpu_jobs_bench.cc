@@ -9,10 +9,9 @@
 //   Gbit/s   of the frames in clear
 //   busy     of the lanes' time in which the longest of their warp works (1: all are of one length)
 //   suites   that a warp has to do one after the other (1: no divergence)
-//   idle     of the lanes' time, as warps have measured it: what is not spent on packets, if a packet takes what it
-//   does
-//            in a warp of its suite and length range alone. The order of `none` is the batch's, given as an order
-//   reordered  packets that are not where they were (they never are)
+//   idle     of the lanes' time, as warps have measured it: what is not spent on packets, if each takes what it does in
+//            a warp of its suite and length range alone. The order of `none` is the batch's, given as an order
+//   reordered  packets that are not where they were (none ever is)
 // What PIPSEA's groupings and an order made by the GPU do, one algorithm and mixed ones, in 90 s, as JSON for
 // scripts/grouping-table:
 //     sluice_crypto_bench --benchmark_filter='esp/(aes128_cbc_sha1|mixed)/(1408|uniform|imix)/[a-z_]*/auto/'
