@@ -1,8 +1,10 @@
 // What the element "ipsec" costs a packet that is no IPsec and that no policy protects, on a lane's core, from admit()
 // to leave(), by the number of policies. Frames are in the cache, as behind a driver that has just received them.
 #include <benchmark/benchmark.h>
+#include <rte_eal.h>
 #include <rte_mbuf.h>
 
+#include <array>
 #include <cstdlib>
 #include <memory>
 #include <string>
@@ -17,6 +19,13 @@ namespace sluice::function {
 namespace {
 
 constexpr std::uint32_t frames = 64, batch_frames = 256, buffer_bytes = 256, headroom = 128, flows = 64;
+
+// The element has a flag of frames.
+bool start_eal() {
+  std::array arguments = {"bench",          "--no-huge",      "-m",          "64",          "--no-pci",
+                          "--iova-mode=va", "--no-telemetry", "--no-shconf", "--log-level", "error"};
+  return rte_eal_init(static_cast<int>(arguments.size()), const_cast<char**>(arguments.data())) >= 0;
+}
 
 Expected<std::unique_ptr<Ipsec>> make_element(unsigned policies, const engine::PortTable& ports) {
   IpsecOptions options;
@@ -37,11 +46,13 @@ Expected<std::unique_ptr<Ipsec>> make_element(unsigned policies, const engine::P
 }
 
 void a_clear_packet(benchmark::State& state) {
+  static const bool ready = start_eal();
+  if (!ready) return state.SkipWithError("DPDK's EAL did not start");
   const engine::PortTable ports({{.name = "in", .mac = {}, .peer = 1}, {.name = "out", .mac = {}, .peer = 0}});
   auto made = make_element(static_cast<unsigned>(state.range(0)), ports);
   if (!made) return state.SkipWithError(made.error().message.c_str());
   Ipsec& element = **made;
-  if (auto ready = element.prepare({.lanes = 1}); !ready) return state.SkipWithError(ready.error().message.c_str());
+  if (auto ok = element.prepare({.lanes = 1}); !ok) return state.SkipWithError(ok.error().message.c_str());
 
   engine::Batch batch;
   const std::size_t area = std::size_t{batch_frames} * element.shape().bytes_per_frame;
