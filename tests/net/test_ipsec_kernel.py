@@ -82,7 +82,7 @@ class Site:
     def ping(self, count=5, size=56, *more):
         """How many of `count` were answered."""
         host, to = (self.client, FAR_HOST) if self.is_tunnel else (self.router, FAR)
-        said = host.run(["ping", "-n", "-c", str(count), "-i", "0.05", "-W", "3", "-s", str(size), *more, to], check=False, timeout=120)
+        said = host.run(["ping", "-n", "-c", str(count), "-i", "0.15", "-W", "3", "-s", str(size), *more, to], check=False, timeout=120)
         return int(re.search(r"(\d+) received", said)[1])
 
     def peer_counts(self):
