@@ -18,6 +18,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -34,6 +35,7 @@
 #include "base/published.h"
 #include "crypto/key_table.h"
 #include "ipsec/database.h"
+#include "ipsec/path_mtus.h"
 #include "ipsec/tables.h"
 #include "ipsec/view.h"
 
@@ -68,6 +70,9 @@ class Databases final : public Database {
   Expected<void> add(const SaSettings& sa) override;
   Expected<void> update(const SaSettings& sa) override;
   bool remove(const SaId& id) override;
+  // The SA of this id becomes another one, with numbers, window and counters of its own. Lanes find the one or the
+  // other at any moment. An Error: as of add(), or there is none; then nothing has changed.
+  Expected<void> replace(const SaSettings& sa);
   Expected<std::uint32_t> reserve_spi(const packet::IpAddress& source, const packet::IpAddress& destination,
                                       Protocol protocol, std::uint32_t reqid, std::uint32_t least,
                                       std::uint32_t most) override;
@@ -87,6 +92,11 @@ class Databases final : public Database {
   std::optional<Count> counts(Direction direction, const Selector& selector) const;
 
   void set_events(Events* events) override;
+
+  // How often the path MTU of a way has become smaller by an ICMP error. Such an error counts if it quotes a packet of
+  // an outbound SA that is there, larger than what it says, and one of the last `recent` that were sent.
+  std::uint64_t path_mtus_learnt() const { return path_mtus_learnt_.load(std::memory_order_relaxed); }
+  static constexpr std::uint32_t recent = 1U << 20;
 
   // Removed, and not ended yet: lanes may be in them. For tests and metrics.
   std::size_t leaving() const;
@@ -132,6 +142,7 @@ class Databases final : public Database {
   Expected<void> add_sa(const SaSettings& settings);
   Expected<SaHandle> make_sa(const SaSettings& settings);
   void set_changeable(Sa& sa, const SaSettings& settings);
+  void put_sa(SaHandle made);
   bool take_sa(const SaId& id);
   SaStatus status(const Sa& sa) const;
   SaStatus status(const SaId& id, const Larval& larval) const;
@@ -144,6 +155,8 @@ class Databases final : public Database {
   void look_at(Sa& sa, std::vector<Expiry>& expiries);
   void look_at_larvals(std::vector<Expiry>& expiries);
   void look_at_moves(std::vector<Move>& moves);
+  void look_at_path_mtus();
+  void set_path_mtu(const PathMtus::Way& way);
   void plan(const Sa& sa);
 
   bool take_policy(Direction direction, const Selector& selector);
@@ -169,6 +182,9 @@ class Databases final : public Database {
   std::priority_queue<Deadline, std::vector<Deadline>, std::greater<>> deadlines_;
   std::uint64_t last_serial_ = 0;
   std::mt19937_64 random_;
+
+  PathMtus path_mtus_;
+  std::atomic<std::uint64_t> path_mtus_learnt_{0};
 
   std::mutex telling_;  // held while events are said
   Events* events_ = nullptr;

@@ -108,17 +108,31 @@ Expected<Databases::SaHandle> Databases::make_sa(const SaSettings& settings) {
 Expected<void> Databases::add_sa(const SaSettings& settings) {
   auto made = make_sa(settings);
   if (!made) return tl::unexpected(made.error());
-  Sa& sa = **made;
   larvals_.erase(settings.id);
-  sas_[static_cast<std::size_t>(settings.direction)].emplace(settings.id, std::move(*made));
+  put_sa(std::move(*made));
+  return {};
+}
+
+// In the place of one with this id and direction, if there is one.
+void Databases::put_sa(SaHandle made) {
+  Sa& sa = *made;
+  SaHandle before =
+      std::exchange(sas_[static_cast<std::size_t>(sa.direction)][sa.record->settings.id], std::move(made));
   by_index_[sa.index] = &sa;
   plan(sa);
-  if (settings.direction == Direction::in) {
-    tables_->sad.insert(sa);
-  } else {
+  if (sa.direction == Direction::out) {
+    const SaSettings& settings = sa.record->settings;
+    sa.path_mtu.store(path_mtus_.of({settings.source, settings.id.destination}), std::memory_order_relaxed);
     tables_->ways.add(sa);
+    if (before != nullptr) tables_->ways.remove(*before);
+  } else if (before != nullptr) {
+    tables_->sad.replace(*before, sa);
+  } else {
+    tables_->sad.insert(sa);
   }
-  return {};
+  if (before == nullptr) return;
+  by_index_[before->index] = nullptr;
+  retired_.sas.push_back(std::move(before));
 }
 
 Expected<void> Databases::add(const SaSettings& settings) {
@@ -141,6 +155,8 @@ Expected<void> Databases::update(const SaSettings& settings) {
   const bool lives_otherwise = settings.lifetime != sa->record->settings.lifetime;
   if (elsewhere) tables_->ways.remove(*sa);
   set_changeable(*sa, settings);
+  if (elsewhere)
+    sa->path_mtu.store(path_mtus_.of({settings.source, settings.id.destination}), std::memory_order_relaxed);
   if (lives_otherwise) {
     sa->record->soft_said = false;
     SaState dying = SaState::dying;
@@ -174,6 +190,19 @@ bool Databases::take_sa(const SaId& id) {
     return true;
   }
   return false;
+}
+
+Expected<void> Databases::replace(const SaSettings& settings) {
+  if (auto fine = check(settings); !fine) return fine;
+  const std::lock_guard lock(mutex_);
+  const Sa* const before = find(settings.id);
+  if (before == nullptr) return make_error("there is no SA " + settings.id.str());
+  auto made = make_sa(settings);
+  if (!made) return tl::unexpected(made.error());
+  if (before->direction != settings.direction) take_sa(settings.id);
+  put_sa(std::move(*made));
+  publish();
+  return {};
 }
 
 bool Databases::remove(const SaId& id) {
@@ -259,6 +288,7 @@ SaStatus Databases::status(const Sa& sa) const {
   };
   counters.first_used_at = used(sa.first_used);
   counters.last_used_at = used(sa.last_used);
+  status.path_mtu = sa.path_mtu.load(std::memory_order_relaxed);
   return status;
 }
 

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <tuple>
+
 #include "ipsec/ipsec_trial_test.h"
 #include "ipsec/sa_record.h"
 #include "packet/headers.h"
@@ -74,14 +76,20 @@ TEST_F(DatabasesTest, FindsInboundSasByTheirIds) {
 }
 
 // RFC 3602, 3686, 4106, 7634, 2410: what stands in front of the ciphertext, and what it is padded to.
-TEST(PacketSizesTest, AreThoseOfTheCipher) {
+TEST(PacketFormatTest, HasTheSizesOfTheCipher) {
   using enum crypto::Cipher;
-  const auto of = [](crypto::Cipher cipher) { return packet_sizes({.cipher = cipher, .icv_length = 16}); };
-  EXPECT_EQ(of(aes_cbc), (PacketSizes{.iv = 16, .block = 16, .icv = 16}));
+  using Sizes = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>;  // IV, alignment, ICV
+  const auto of = [](crypto::Cipher cipher) {
+    SaSettings settings = sa(Direction::out, here, there, 0x1000);
+    settings.transform = {.cipher = cipher, .icv_length = 16};
+    const PacketFormat format = packet_format(settings).value();
+    return Sizes{format.iv_bytes(), format.align, format.icv};
+  };
+  EXPECT_EQ(of(aes_cbc), Sizes(16, 16, 16));
   for (const crypto::Cipher cipher : {aes_ctr_esp, aes_gcm_esp, chacha20_poly1305_esp}) {
-    EXPECT_EQ(of(cipher), (PacketSizes{.iv = 8, .block = 4, .icv = 16}));
+    EXPECT_EQ(of(cipher), Sizes(8, 4, 16));
   }
-  EXPECT_EQ(of(null), (PacketSizes{.iv = 0, .block = 4, .icv = 16}));
+  EXPECT_EQ(of(null), Sizes(0, 4, 16));
 }
 
 TEST_F(DatabasesTest, AnSaHasWhatPacketsNeed) {
@@ -96,14 +104,14 @@ TEST_F(DatabasesTest, AnSaHasWhatPacketsNeed) {
   settings.pad_to = 1400;
   add(settings);
   const Sa& found = *inbound(here, 0x1000);
-  EXPECT_EQ(found.sizes, (PacketSizes{.iv = 0, .block = 4, .icv = 12}));
-  EXPECT_TRUE(found.esn);
-  EXPECT_FALSE(found.copy_dscp);
-  EXPECT_EQ(found.dont_fragment, DontFragment::set);
-  EXPECT_EQ(found.pad_to, 1400);
+  EXPECT_TRUE(found.esn());
   EXPECT_EQ(found.window.highest(), 7U);
   EXPECT_EQ(found.window.size(), 1024U);
   const Outer& outer = *found.outer.load();
+  EXPECT_EQ(outer.format.icv, 12);
+  EXPECT_FALSE(outer.format.copies_dscp);
+  EXPECT_EQ(outer.format.dont_fragment, DontFragment::set);
+  EXPECT_EQ(outer.format.pad_to, 1400);
   EXPECT_TRUE(outer.udp);
   EXPECT_EQ(outer.destination_port, packet::be16(4501));
   EXPECT_EQ(packet::IpAddress::from_bytes(4, outer.source.data()), test::ip(there));
@@ -141,6 +149,30 @@ TEST_F(DatabasesTest, RefusesSasThatCannotBe) {
   EXPECT_NE(refused(settings), "accepted");
   EXPECT_EQ(databases_.sa_count(), 1U);
   EXPECT_EQ(keys_.used(), 1U) << "what was refused holds no key";
+}
+
+TEST_F(DatabasesTest, ReplacesAnSaByAnotherOfItsId) {
+  add(sa(Direction::in, there, here, 0x1000));
+  Sa& before = *inbound(here, 0x1000);
+  before.window.accept(7);
+  SaSettings settings = sa(Direction::in, there, here, 0x1000);
+  settings.replay_window = 128;
+  ASSERT_TRUE(databases_.replace(settings));
+  const Sa& now = *inbound(here, 0x1000);
+  EXPECT_NE(&now, &before);
+  EXPECT_NE(now.key, before.key);
+  EXPECT_EQ(now.window.highest(), 0U);
+  EXPECT_EQ(now.window.size(), 128U);
+  EXPECT_EQ(databases_.sa_count(), 1U);
+  settings = sa(Direction::out, there, here, 0x1000);
+  ASSERT_TRUE(databases_.replace(settings));
+  EXPECT_EQ(inbound(here, 0x1000), nullptr) << "it is outbound now";
+  EXPECT_EQ(databases_.sa_count(), 1U);
+  settings.transform.icv_length = 77;
+  EXPECT_FALSE(databases_.replace(settings));
+  EXPECT_EQ(databases_.sa(settings.id)->settings.direction, Direction::out) << "what is refused changes nothing";
+  EXPECT_EQ(databases_.replace(sa(Direction::in, there, here, 0x1001)).error().message,
+            "there is no SA esp 0x00001001 to 192.0.2.1");
 }
 
 TEST_F(DatabasesTest, RefusesMoreThanThereIsCapacityFor) {

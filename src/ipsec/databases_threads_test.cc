@@ -185,5 +185,36 @@ TEST_F(DatabasesThreadsTest, LanesLookWhileEverythingChanges) {
   databases_.set_events(nullptr);
 }
 
+TEST_F(DatabasesThreadsTest, AnSaThatIsReplacedIsThereAtAnyMoment) {
+  const std::uint32_t on_wire = packet::be32(spi(0, 0));
+  const SadKey wanted = sad_key(reinterpret_cast<const std::uint8_t*>(&on_wire), 4, here_.bytes.data(), Protocol::esp);
+  const PacketKey packet = packet_key(test::flow("10.0.0.1", "10.1.0.1"));
+  const auto look = [&](std::size_t reader) {
+    while (!stop_.load(std::memory_order_relaxed)) {
+      const View& view = *databases_.pin(reader);
+      Sa* in = nullptr;
+      view.find_sas({&wanted, 1}, &in);
+      const PolicyEntry* policy = nullptr;
+      view.find_policies(Direction::out, {&packet, 1}, &policy, nullptr);
+      Sa* const out = policy == nullptr ? nullptr : view.outbound(*policy, 0, packet);
+      without_sa_ += in == nullptr || out == nullptr ? 1 : 0;
+      ++batches_done_;
+    }
+    databases_.unpin(reader);
+  };
+  std::vector<std::thread> threads;
+  for (std::size_t reader = 0; reader < 2; ++reader) threads.emplace_back(look, reader);
+  for (std::uint32_t round = 0; round < 500 || batches_done_ < 2000; ++round) {
+    ASSERT_TRUE(databases_.replace(sa(Direction::in, host(0), here, spi(0, 0), 1)));
+    ASSERT_TRUE(databases_.replace(sa(Direction::out, here, host(0), spi(0, 0), 1)));
+  }
+  stop_ = true;
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(without_sa_, 0U);
+  databases_.tick(std::chrono::steady_clock::now());
+  EXPECT_EQ(databases_.leaving(), 0U);
+  EXPECT_EQ(keys_.used(), 2 * hosts);
+}
+
 }  // namespace
 }  // namespace sluice::ipsec

@@ -14,14 +14,6 @@ std::string SaId::str() const {
   return std::string(protocol == Protocol::ah ? "ah " : "esp ") + number + " to " + destination.str();
 }
 
-PacketSizes packet_sizes(const Transform& transform) {
-  // Others than CBC need no more than what RFC 4303 section 2.4 asks for: the trailer ends at a multiple of 4.
-  const bool blocks = transform.cipher == crypto::Cipher::aes_cbc;
-  return {.iv = static_cast<std::uint8_t>(crypto::explicit_iv_length(transform.cipher)),
-          .block = static_cast<std::uint8_t>(blocks ? crypto::aes_block : 4),
-          .icv = transform.icv_length};
-}
-
 crypto::KeyMaterial key_material(const SaSettings& settings) {
   const Transform& transform = settings.transform;
   return {.cipher = transform.cipher,
@@ -55,13 +47,7 @@ Sa::Sa(const SaSettings& settings, std::uint32_t of_index, std::uint32_t of_key,
       direction(settings.direction),
       cipher(settings.transform.cipher),
       hash(settings.transform.hash),
-      sizes(packet_sizes(settings.transform)),
       family(settings.id.destination.family),
-      dont_fragment(settings.dont_fragment),
-      esn(settings.esn),
-      copy_dscp(settings.copy_dscp),
-      ecn(settings.ecn),
-      pad_to(settings.pad_to),
       destination(settings.id.destination.bytes),
       outer(&first_outer),
       window(settings.direction == Direction::in ? settings.replay_window : 0, settings.sequence),

@@ -40,16 +40,8 @@ struct Outer {
   }
 };
 
-// What of an algorithm decides how long packets are (RFC 4303 section 2, RFC 4302 section 2), in bytes.
-struct PacketSizes {
-  std::uint8_t iv = 0;     // in front of the ciphertext
-  std::uint8_t block = 4;  // that plaintext and trailer are padded to
-  std::uint8_t icv = 0;
-  bool operator==(const PacketSizes&) const = default;
-};
 // The settings have a format (packet_format()).
 Outer outer_of(const SaSettings& settings);
-PacketSizes packet_sizes(const Transform& transform);
 // Views into the SA's keys.
 crypto::KeyMaterial key_material(const SaSettings& settings);
 
@@ -74,20 +66,17 @@ struct alignas(64) Sa {
   Direction direction;
   crypto::Cipher cipher;
   crypto::Hash hash;
-  PacketSizes sizes;
   std::uint8_t family;  // outer
-  DontFragment dont_fragment;
-  bool esn, copy_dscp, ecn;
-  std::uint16_t pad_to;
   std::atomic<SaState> state{SaState::valid};
   std::atomic<bool> limited{false};          // has a lifetime in packets or bytes
   std::array<std::uint8_t, 16> destination;  // as in a frame: what an inbound SA is found by
+  std::atomic<std::uint16_t> path_mtu{0};    // out: of the way to there, learnt (path_mtus.h); 0: none
   std::atomic<const Outer*> outer{nullptr};
   std::atomic<const MaskedKey*> inner{nullptr};  // of SaSettings::selector; null: any
 
   // Numbers; lanes change them.
-  ReplayWindow window;  // in
-  Sequence sequence;    // out
+  alignas(64) ReplayWindow window;  // in
+  Sequence sequence;                // out
 
   alignas(64) const Outer first_outer;  // what `outer` shows until it is replaced
   const std::uint32_t reqid;
@@ -101,6 +90,8 @@ struct alignas(64) Sa {
   LifetimeBudget budget;
   std::unique_ptr<SaRecord> record;
 
+  // Extended sequence numbers. Of the format this never changes.
+  bool esn() const { return first_outer.format.esn; }
   bool has_inner(const PacketKey& key) const {
     const MaskedKey* const wanted = inner.load(std::memory_order_acquire);
     return wanted == nullptr || wanted->has(key);

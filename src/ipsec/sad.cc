@@ -59,4 +59,8 @@ void Sad::erase(const Sa& sa) {
   table_.erase(hash_of(key_of(sa)), sa.index);
 }
 
+void Sad::replace(const Sa& sa, const Sa& by) {
+  table_.replace(hash_of(key_of(sa)), sa.index, by.index);
+}
+
 }  // namespace sluice::ipsec

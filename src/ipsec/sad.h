@@ -2,8 +2,8 @@
 // of, by its SPI, destination and protocol.
 //
 // Thread-safety: find() any thread, beside one that changes it; what it finds lives as long as the reader holds the
-// view that it has it from (view.h). Cost: find() of a burst two lines for each key, which are prefetched. insert() and
-// erase() 0.1 us.
+// view that it has it from (view.h). Cost: find() of a burst two lines for each key, which are prefetched. insert(),
+// erase() and replace() 0.1 us.
 #pragma once
 
 #include <array>
@@ -53,6 +53,8 @@ class Sad {
   // Of who changes it, one call at a time. `sa` is inbound, of the pool, complete, and no other has its id.
   void insert(const Sa& sa);
   void erase(const Sa& sa);
+  // `by` has the id of `sa`, which is there. In one step: readers find the one or the other.
+  void replace(const Sa& sa, const Sa& by);
 
  private:
   std::uint64_t hash_of(const SadKey& key) const;

@@ -10,10 +10,10 @@ void View::end(Sa& sa) const {
 }
 
 Sequence::Run View::take_numbers(Sa& sa, std::uint32_t count) const {
-  const Sequence::Run run = sa.sequence.take(count, sa.esn);
+  const Sequence::Run run = sa.sequence.take(count, sa.esn());
   if (run.count < count) [[unlikely]] {
     end(sa);
-  } else if (!sa.esn && run.first < late_sequence && run.first + run.count >= late_sequence) [[unlikely]] {
+  } else if (!sa.esn() && run.first < late_sequence && run.first + run.count >= late_sequence) [[unlikely]] {
     tables_.due.note(sa.index);
   }
   return run;

@@ -7,17 +7,20 @@ import threading
 RTP_FIXED = 12
 RTCP_FIXED = 8
 HALF = 1 << 31  # of TCP's sequence numbers
+SOL_PACKET, PACKET_IGNORE_OUTGOING = 263, 23  # Linux's packet sockets
 
 
 class Capture:
-    """All that passes an interface, while it is there."""
+    """All that passes an interface, while it is there; or only what it receives, which of a veth is all that the other end sends. A
+    driver of packet sockets sends past those who listen at its own end."""
 
-    def __init__(self, host, interface):
+    def __init__(self, host, interface, received_only=False):
         self.frames, self._end = [], threading.Event()
 
         def watch():
             wire = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.ntohs(3))
             wire.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 16 << 20)
+            wire.setsockopt(SOL_PACKET, PACKET_IGNORE_OUTGOING, received_only)
             wire.bind((interface, 0))
             wire.settimeout(0.2)
             return wire

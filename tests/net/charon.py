@@ -21,12 +21,12 @@ IKE = "aes128-sha256-x25519"
 def why_not_charon():
     """One sentence why there is no charon here, or None when there is."""
     if not os.path.exists(CHARON):
-        return "needs charon (package strongswan-charon): scripts/setup test"
+        return "needs charon (package strongswan-charon): scripts/setup demo"
     for program, package in (("swanctl", "strongswan-swanctl"), ("unshare", "util-linux")):
         if shutil.which(program, path="/usr/sbin:/usr/bin:/sbin:/bin") is None:
-            return f"needs {program} (package {package}): scripts/setup test"
+            return f"needs {program} (package {package}): scripts/setup demo"
     if not os.path.exists("/usr/lib/ipsec/plugins/libstrongswan-curve25519.so"):
-        return "needs plug-ins of strongSwan (packages libstrongswan-extra-plugins, libcharon-extra-plugins): scripts/setup test"
+        return "needs plug-ins of strongSwan (packages libstrongswan-extra-plugins, libcharon-extra-plugins): scripts/setup demo"
     return None
 
 

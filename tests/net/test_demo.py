@@ -13,7 +13,9 @@ import threading
 
 import pytest
 from gateway import ROOT
+from ipsec_sites import why_no_sites
 from rtsp_peers import why_not as why_no_film
+from uml_peer import why_not_uml
 
 WITHOUT_PRIVILEGE = ("setpriv", "--bounding-set=-net_admin,-sys_admin")
 
@@ -131,6 +133,20 @@ def test_the_film_that_arrives_is_the_one_that_was_sent_and_was_secret(finished)
                             r" clear$")[0] > 60
 
 
+@pytest.mark.alone
+@pytest.mark.skipif(why_no_sites() is not None, reason=str(why_no_sites()))
+def test_a_file_came_through_a_tunnel_and_was_secret(finished):
+    there = "a second Sluice" if why_not_uml() else r"Linux [\d.]+\S*"
+    assert len(finished.matching(rf"a tunnel to {there}, by IKEv2, ESP with AES_GCM_16-128: 10 of 10 pings pass")) == 1
+    octets, = finished.numbers(r"^demo:   ok   ([\d,]+) B of TCP in [\d.]+ s; SHA-256 as it was sent: [\da-f]{16}…$")
+    by_then, answered, pings = finished.numbers(r"^demo:   ok   2 rekeys before ([\d,]+) B had come: (\d+) of (\d+) pings were answered$")
+    assert 0 < by_then < octets and answered == pings == 400
+    esp, sas = finished.numbers(r"^demo:   ok   a capture between the sites, [\d,]+ frames: ([\d,]+) are ESP, of (\d) SAs; the file can be read in"
+                                r" none$")
+    assert esp > octets / 1500 and sas == 6
+    assert finished.numbers(r"^demo:   ok   a capture behind the gateway, [\d,]+ frames: the file can be read in ([\d,]+)$")[0] > 100
+
+
 @pytest.mark.skipif(not shutil.which("setpriv"), reason="needs setpriv")
 def test_without_the_privilege_it_runs_between_captures(tmp_path, small_table):
     finished = Finished(tmp_path, small_table, WITHOUT_PRIVILEGE)
@@ -142,7 +158,7 @@ def test_without_the_privilege_it_runs_between_captures(tmp_path, small_table):
 
 
 @pytest.mark.parametrize("step", ["", "a full-size table", "network namespaces", "sluice is up", "real traffic",
-                                  "intrusion prevention", "SRTP"])
+                                  "intrusion prevention", "SRTP", "IPsec: ", "a file comes from"])
 def test_ctrl_c_is_one_line(tmp_path, small_table, step):
     with demo(tmp_path, None if step in ("", "a full-size table") else small_table) as process:
         errors = []

@@ -50,7 +50,7 @@ def why_not_uml():
     """One sentence why there is no user-mode Linux here, or None when there is."""
     for program, package in (("linux.uml", "user-mode-linux"), ("modprobe", "kmod"), ("unshare", "util-linux")):
         if shutil.which(program, path="/usr/sbin:/usr/bin:/sbin:/bin") is None:
-            return f"needs {program} (package {package}): scripts/setup test"
+            return f"needs {program} (package {package}): scripts/setup demo"
     return None
 
 

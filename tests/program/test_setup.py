@@ -16,8 +16,9 @@ SETUP = pathlib.Path(__file__).resolve().parents[2] / "scripts" / "setup"
 
 STAND_INS = {
     "dpkg-query": "exit 1",  # everything is missing
-    "apt-get": 'echo "$1: $(cat /usr/sbin/policy-rc.d | tail -n 1)" >> "$WORK/calls"\n'
+    "apt-get": 'echo "$*" >> "$WORK/words"\necho "$1: $(cat /usr/sbin/policy-rc.d | tail -n 1)" >> "$WORK/calls"\n'
                'sleep "$APT_SECONDS"\necho "$1 ended" >> "$WORK/calls"\nexit "$APT_STATUS"',
+    "apt-cache": '[ "$2" = user-mode-linux ] || echo "$2 | 1.0 | an archive"',
     "id": 'echo "$USER_ID"',
     "sudo": 'AS_ROOT=yes exec "$@"',
     # As for a user who may not write /usr/sbin.
@@ -140,3 +141,14 @@ def test_the_policy_of_somebody_else_stays(setup):
     setup(1000).communicate(timeout=20)
     assert "install: exit 104" in setup.calls.read_text()
     assert setup.policy.read_text(encoding="ascii") == "#!/bin/sh\nexit 104\n"
+
+
+def test_a_release_without_user_mode_linux_goes_without(setup, tmp_path):
+    (tmp_path / "packaging" / "demo-packages.txt").write_text("iperf3\nuser-mode-linux\n", encoding="ascii")
+    output, _ = setup(0).communicate(timeout=20)
+    words = (tmp_path / "words").read_text().splitlines()
+    assert words == ["update", "install -y --no-install-recommends bird2 frr iperf3"], output
+    (tmp_path / "bin" / "dpkg-query").write_text('#!/bin/sh\nprintf "ii %s\\n" bird2 frr iperf3\n', encoding="ascii")
+    process = setup(0)
+    output, _ = process.communicate(timeout=20)
+    assert (process.returncode, output) == (0, "") and (tmp_path / "words").read_text().splitlines() == words, "nor is apt asked again"

@@ -55,9 +55,9 @@ std::string why_not(const SaStatus& now, const SaId& id) {
 
 using Time = std::chrono::steady_clock::time_point;
 
-// `short_of`: called once where there is no capacity at first.
+// `short_of`: called once where there is no capacity at first. False: it is not in force.
 template <class Add, class ShortOf>
-void add_patiently(Time until, const std::string& what, const Add& add, const ShortOf& short_of) {
+bool add_patiently(Time until, const std::string& what, const Add& add, const ShortOf& short_of) {
   auto added = add();
   if (!added) short_of();
   while (!added && std::chrono::steady_clock::now() < until) {
@@ -65,6 +65,7 @@ void add_patiently(Time until, const std::string& what, const Add& add, const Sh
     added = add();
   }
   if (!added) spdlog::error("ipsec: {} is not in force: {}", what, added.error().message);
+  return added.has_value();
 }
 
 std::string counts_text(const char* what, std::size_t added, std::size_t changed, std::size_t removed) {
@@ -199,8 +200,9 @@ void IpsecControl::commit(const Plan& plan) {
     if (auto ok = databases_.update(sa); !ok) spdlog::error("ipsec: {}: {}", sa.id.str(), ok.error().message);
   }
   for (const SaSettings& sa : plan.replace) {
-    databases_.remove(sa.id);
-    add(sa);
+    const bool replaced = add_patiently(
+        until, "the SA " + sa.id.str(), [&] { return databases_.replace(sa); }, remove);
+    if (!replaced) databases_.remove(sa.id);  // its key is not the file's any more
   }
   std::ranges::for_each(plan.add_policies, put);
   std::ranges::for_each(plan.replace_policies, put);

@@ -19,6 +19,7 @@ const bool registered = engine::register_element(
      .options = ipsec_sections,
      .one_thread = true,
      .launches_alone = true,
+     .divides = true,
      .classify_time = std::chrono::nanoseconds(300),
      .find_trait = find_ipsec_type_trait});
 
