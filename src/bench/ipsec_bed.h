@@ -16,7 +16,10 @@
 
 namespace sluice::cli::bench {
 
-inline constexpr std::uint64_t ipsec_memory_bytes = 4ULL << 30;
+// Of DPDK, for frames of so many lanes, at 64 B, and what stands beside them.
+constexpr std::uint64_t ipsec_memory_bytes(unsigned lanes) {
+  return (2ULL << 30) + lanes * (128ULL << 20);
+}
 
 struct IpsecTraffic {
   std::string algorithm = "aes128-sha1";
