@@ -53,6 +53,8 @@ struct BenchOptions {
   bool checksums = true;              // frames have UDP checksums
   double overload = 0;                // times the saturated rate, with admission of streams off and on; 0: not
   std::string profile;                // overload: B_I is this profile's; empty: a share of the saturated rate
+  // ipsec: lists between commas; all empty: the bench's own rows
+  std::string algorithms, sizes, sas;
 };
 
 // The ceilings of this machine, measured now in DPDK's memory, which must have been started; printed as a side effect.
@@ -93,5 +95,6 @@ int bench_media(const BenchOptions& options);
 int bench_fused(const BenchOptions& options);
 int bench_acl(const BenchOptions& options);
 int bench_inspect(const BenchOptions& options);
+int bench_ipsec(const BenchOptions& options);
 
 }  // namespace sluice::cli::bench

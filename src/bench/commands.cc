@@ -38,6 +38,7 @@ struct Bench {
   bool has_rules = false;                           // --rules, --trace
   bool has_detection = false;                       // --rules, of detection, --acl and --only
   bool has_parts = false;                           // --only, batches or engine
+  bool has_tunnels = false;                         // --only, out or in, --algorithms, --sizes, --sas; no --mix
   bool on_one_thread = false;                       // its chain's: no --forwarders
   double seconds = 2;                               // of each measurement, unless --seconds says another
   std::string (*csv_header)() = bench::csv_header;  // null: --csv writes a file of its own
@@ -137,6 +138,12 @@ constexpr Bench benches[] = {
      .has_patterns = true,
      .has_detection = true,
      .on_one_thread = true},
+    {.name = "ipsec",
+     .text = "Packets of many tunnels sealed and opened by the chain ipsec, route, beside rte_ipsec on all cores",
+     .run = bench::bench_ipsec,
+     .has_tunnels = true,
+     .on_one_thread = true,
+     .seconds = 0.6},
 };
 
 const std::vector<std::string> mixes = {"64", "1408", "1500", "heavy-tail", "imix", "rtp"};
@@ -157,9 +164,11 @@ std::vector<std::string> settings_of(const char* function) {
 }
 
 void add_gateway_options(CLI::App& command, const Bench& one, bench::BenchOptions& options) {
-  complete_with(command.add_option("--mix", options.mix,
-                                   "frame sizes: a number, heavy-tail, imix, rtp; default: the bench's own"),
-                mixes);
+  if (!one.has_tunnels) {
+    complete_with(command.add_option("--mix", options.mix,
+                                     "frame sizes: a number, heavy-tail, imix, rtp; default: the bench's own"),
+                  mixes);
+  }
   command.add_option("--deadline-ms", options.deadline_ms, "deadline; default: the bench's own");
   command.add_option("--cycle-us", options.cycle_us, "scheduling cycle; default: the longest that the deadline allows");
   command.add_option("--overlap", options.overlap, "cycles that a batch may spend on the device, 1 to 8");
@@ -273,6 +282,14 @@ void add_own_options(CLI::App& command, const Bench& one, bench::BenchOptions& o
   if (one.has_parts) {
     command.add_option("--only", options.only, "batches (on the GPU by themselves) or engine; default: both")
         ->check(CLI::IsMember({"batches", "engine"}));
+  }
+  if (one.has_tunnels) {
+    command.add_option("--only", options.only, "out (packets are sealed) or in (opened); default: out,in");
+    command.add_option("--algorithms", options.algorithms,
+                       "of SAs, such as aes128-sha1, aes256gcm16, ah-sha1 or mixed; several between commas");
+    command.add_option("--sizes", options.sizes,
+                       "of frames in clear: numbers, imix, uniform, heavy-tail or rtp; several between commas");
+    command.add_option("--sas", options.sas, "tunnels: how many; several numbers between commas");
   }
   if (one.has_rules) {
     complete_with_files(command.add_option(

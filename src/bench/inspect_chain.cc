@@ -373,16 +373,18 @@ RigOptions chain_rig(const BenchOptions& options, const RouterTable& table, cons
                      const ChainCase& one, const std::string& device, const std::shared_ptr<AclTurns>& turns) {
   RigOptions rig = router_rig(options, table, 4, one.mode, device);
   if (turns) {
-    rig.elements.push_back({"acl", [&rules, turns] {
+    rig.elements.push_back({"acl", [&rules, turns](const engine::PortTable&) {
                               return std::make_unique<AclInTurns>(function::Acl::AclOptions{rules.acl()}, turns);
                             }});
   } else if (one.acl) {
-    rig.elements.push_back(
-        {"acl", [&rules] { return std::make_unique<function::Acl>(function::Acl::AclOptions{rules.acl()}); }});
+    rig.elements.push_back({"acl", [&rules](const engine::PortTable&) {
+                              return std::make_unique<function::Acl>(function::Acl::AclOptions{rules.acl()});
+                            }});
   }
   if (one.inspect) {
-    rig.elements.push_back(
-        {"inspect", [&rules, one] { return std::make_unique<function::Inspect>(inspect_options(rules, one)); }});
+    rig.elements.push_back({"inspect", [&rules, one](const engine::PortTable&) {
+                              return std::make_unique<function::Inspect>(inspect_options(rules, one));
+                            }});
   }
   rig.fused = turns || one.fused;
   rig.mix = options.mix.empty() ? one.mix : options.mix;
@@ -426,13 +428,14 @@ Expected<void> verify_chain(const BenchOptions& options, const RouterTable& tabl
       const bool is_last = r + 1 == every_second.size();
       if (r % 2 == 0 && !is_last) every_second[r].action.kind = lookup::acl::ActionKind::deny;
     }
-    rig_options.elements.push_back({"acl", [every_second, &acl] { return compared_acl(every_second, acl); }});
+    rig_options.elements.push_back(
+        {"acl", [every_second, &acl](const engine::PortTable&) { return compared_acl(every_second, acl); }});
   }
   const engine::Metrics* compared = nullptr;
   function::InspectOptions settings = inspect_options(rules, one);
   if (!one.converses()) settings.rules = {rules.dropping()};
   if (one.inspect) {
-    rig_options.elements.push_back({"inspect", [settings, &inspect, &compared] {
+    rig_options.elements.push_back({"inspect", [settings, &inspect, &compared](const engine::PortTable&) {
                                       auto element = compared_inspect(settings, inspect);
                                       compared = element->trait<engine::Metrics>();
                                       return element;

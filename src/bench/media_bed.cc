@@ -78,7 +78,9 @@ std::unique_ptr<MediaBed> MediaBed::make(const BenchOptions& options, const Held
   streams.suite = srtp::suite_named(options.suite).value();
   streams.both = options.direction == "both";
   streams.checksums = options.checksums;
-  rig.elements = {{"srtp", [&streams] { return std::make_unique<function::Srtp>(srtp_options(streams)); }}};
+  rig.elements = {{"srtp", [&streams](const engine::PortTable&) {
+                     return std::make_unique<function::Srtp>(srtp_options(streams));
+                   }}};
   MediaBed& made = *bed;
   rig.in_front = [&made] {
     const bool returns = made.rig.engine.mode == engine::Mode::collector_only;

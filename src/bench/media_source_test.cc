@@ -74,7 +74,7 @@ class MediaSourceTest : public testing::Test {
     options.engine.admission = engine::Admit::all;
     options.engine.batches = 2;
     options.engine.batch = 128;
-    options.elements = {{"srtp", [&] {
+    options.elements = {{"srtp", [&](const engine::PortTable&) {
                            function::Srtp::SrtpOptions srtp;
                            srtp.streams = streams.settings();
                            srtp.max_keys = streams.keys();

@@ -49,6 +49,7 @@ Expected<std::unique_ptr<Rig>> Rig::make(const RigOptions& options) {
     port.device += ",flows=" + options.flows;
   }
   port.queues = options.lanes;
+  port.mtu = options.mtu;
   engine.ports.assign(options.ports, port);
   for (unsigned p = 1; p < options.ports; ++p) {
     engine.ports[p].name += std::to_string(p + 1);
@@ -77,7 +78,7 @@ Expected<std::unique_ptr<Rig>> Rig::make(const RigOptions& options) {
           elements.push_back(options.in_front());
         }
         for (const RigElement& element : options.elements) {
-          elements.push_back(element.make());
+          elements.push_back(element.make(ports));
         }
         elements.push_back(options.wrap ? options.wrap(std::move(*last)) : std::move(*last));
         return std::make_unique<engine::Pipeline>(std::move(elements), options.fused);

@@ -16,7 +16,7 @@ namespace sluice::cli::bench {
 // An element in front of the last one, by the name it is registered under.
 struct RigElement {
   std::string name;
-  std::function<std::unique_ptr<engine::Element>()> make;
+  std::function<std::unique_ptr<engine::Element>(const engine::PortTable& ports)> make;
 };
 
 struct RigOptions {
@@ -33,6 +33,7 @@ struct RigOptions {
   std::string flows;             // as the replay port's `flows`, instead of destinations
   engine::Options engine;        // device, deadline, …; ports are filled in
   unsigned ports = 1;            // "replay", "replay2", …, alike; figures are those of the first
+  unsigned mtu = 1500;           // of each
   unsigned lanes = 1;
   unsigned frames = 16384;  // per lane
   unsigned ring = 0;        // of these, due ones that may wait to be received; 0: all

@@ -100,6 +100,10 @@ std::string stats_report(const Snapshot& s) {
     if (device.rescued_frames != 0) out += fmt::format(", {} of them rescued", device.rescued_frames);
     out += "\n";
   }
+  for (const control::HelperSnapshot& helper : s.helpers) {
+    out += fmt::format("helper       core {}: {} jobs of {} parts of batches, {} busy\n", helper.core, helper.jobs,
+                       helper.spans, short_duration(helper.busy_ns));
+  }
   for (const control::JobSnapshot& jobs : s.jobs) {
     out += fmt::format(
         "jobs         {}: {} submitted, {} completed ({} late), {} refused ({} full, {} too late), {} failed ({} "

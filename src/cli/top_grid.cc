@@ -141,12 +141,20 @@ Grid lane_grid(const Snapshot& now, const Rates& rates) {
 
 Grid device_grid(const Snapshot& now, const Rates& rates) {
   using control::DeviceSnapshot;
+  using control::HelperSnapshot;
   Grid grid{{{"DEVICE"}, {"STATE"}, {"BATCHES/s", true}, {"FRAMES/s", true}, {"RESCUED", true, 1}, {"IS"}}, {}, ""};
   for (std::size_t i = 0; i < now.devices.size(); ++i) {
     const DeviceSnapshot& device = now.devices[i];
     const auto rate = [&](auto field) { return number(rates.per_second(&Snapshot::devices, i, field)); };
     grid.rows.push_back({text(device.name), text(device.state, device.state != "up"), rate(&DeviceSnapshot::batches),
                          rate(&DeviceSnapshot::frames), count(device.rescued_frames), text(device.text)});
+  }
+  for (std::size_t i = 0; i < now.helpers.size(); ++i) {
+    const auto rate = [&](auto field) { return rates.per_second(&Snapshot::helpers, i, field); };
+    grid.rows.push_back({text(fmt::format("core {}", now.helpers[i].core)), text("up"),
+                         number(rate(&HelperSnapshot::spans)), number(rate(&HelperSnapshot::jobs)), count(0),
+                         text(fmt::format("computes parts of the lanes' batches, {:.0f} % busy",
+                                          rate(&HelperSnapshot::busy_ns) / 1e7))});
   }
   return grid;
 }

@@ -24,6 +24,7 @@ std::vector<NamedCore> named_cores(const engine::Options& options) {
   std::vector<NamedCore> named;
   for (const int core : options.cores) named.push_back({core, "cores"});
   for (const int core : options.forwarder_cores) named.push_back({core, "forwarder_cores"});
+  for (const int core : options.compute_cores) named.push_back({core, "compute_cores"});
   if (options.worker_core >= 0 && options.device != "cpu") named.push_back({options.worker_core, "worker_core"});
   return named;
 }

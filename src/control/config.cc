@@ -51,6 +51,7 @@ Config::Config(std::string file, std::unique_ptr<Diagnostics> diagnostics, Expec
   read_functions();
   check_written_files(root_, file_, ports(), engine.ports);
   check_conversations(root_, engine);
+  check_helpers(root_, engine);
   check_timing(root_.section("engine"), engine);
   check_port_sizes();
   check_virtual_ports();

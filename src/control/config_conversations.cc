@@ -33,6 +33,19 @@ void refuse_unequal(const std::string& function, std::vector<Settings> sections,
 
 }  // namespace
 
+void check_helpers(Settings root, const engine::Options& options) {
+  if (options.compute_cores.empty()) return;
+  if (engine::find_such(options.chain, &engine::ElementType::divides) != nullptr) return;
+  std::string names;
+  for (const engine::ElementType& type : engine::element_types()) {
+    if (type.divides) names += (names.empty() ? "\"" : ", \"") + std::string(type.name) + "\"";
+  }
+  root.section("engine").error("compute_cores",
+                               "no function of the chain has work that other cores can do a part of: leave "
+                               "compute_cores out; these have: " +
+                                   names);
+}
+
 void check_conversations(Settings root, const engine::Options& options) {
   const std::string* const on_one = engine::find_such(options.chain, &engine::ElementType::one_thread);
   if (on_one != nullptr && !options.forwarder_cores.empty()) {

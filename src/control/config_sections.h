@@ -62,6 +62,8 @@ void check_memory(Settings root, const engine::Options& options);
 // Lanes that a function of the chain could not follow conversations on (engine/placement.h, paired), and forwarders
 // that it cannot have. Needs [engine] and [[port]] read.
 void check_conversations(Settings root, const engine::Options& options);
+// compute_cores are of use to the chain.
+void check_helpers(Settings root, const engine::Options& options);
 // A bound beyond the deadline. Needs [engine] and [[port]] read.
 void check_timing(Settings section, const engine::Options& options);
 // Whether the frames that replay ports have of their own are what [memory] size has no capacity for beside the other

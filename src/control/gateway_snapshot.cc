@@ -254,6 +254,12 @@ Snapshot take_snapshot(engine::Engine& engine, const engine::Options& options) {
   if (engine.gpu() != nullptr) {
     snapshot.stalls.push_back(stalls_of("worker", stats.worker_stalls, engine.tsc_per_ns()));
   }
+  if (!stats.helpers.empty()) {
+    snapshot.stalls.push_back(stalls_of("helpers", stats.helpers_stalls, engine.tsc_per_ns()));
+  }
+  for (const engine::EngineStats::Helper& helper : stats.helpers) {
+    snapshot.helpers.push_back({helper.core, helper.spans, helper.jobs, ns_of(helper.busy, engine)});
+  }
   snapshot.latency = latency_of(stats.latency, engine.tsc_per_ns());
   return snapshot;
 }

@@ -254,6 +254,17 @@ void job_metrics(Exposition& out, const Snapshot& s) {
         {{"cpu", &JobSnapshot::batches_cpu}, {"gpu", &JobSnapshot::batches_gpu}});
 }
 
+void helper_metrics(Exposition& out, const Snapshot& s) {
+  const auto labels = [](const HelperSnapshot& helper) { return Labels{{"core", std::to_string(helper.core)}}; };
+  by_row(out, "compute_core_spans_total", "counter", "Parts of batches that a core of compute_cores has computed",
+         s.helpers, &HelperSnapshot::spans, labels);
+  by_row(out, "compute_core_jobs_total", "counter", "Jobs of these, such as packets", s.helpers, &HelperSnapshot::jobs,
+         labels);
+  if (s.helpers.empty()) return;
+  out.family("compute_core_busy_seconds_total", "counter", "Time that a core of compute_cores has computed");
+  for (const HelperSnapshot& helper : s.helpers) out.sample(labels(helper), seconds(helper.busy_ns));
+}
+
 void stall_metrics(Exposition& out, const Snapshot& s) {
   const auto labels = [](const StallSnapshot& stalls) { return Labels{{"thread", stalls.thread}}; };
   by_row(out, "scheduling_stalls_total", "counter",
@@ -362,6 +373,7 @@ std::string metrics_text(const Snapshot& snapshot) {
   loading_metrics(out, snapshot.loading);
   lane_metrics(out, snapshot);
   port_metrics(out, snapshot);
+  helper_metrics(out, snapshot);
   stall_metrics(out, snapshot);
   device_metrics(out, snapshot);
   job_metrics(out, snapshot);

@@ -24,7 +24,8 @@ inline Snapshot sample_snapshot() {
   s.slow_launches = 9;
   s.launches = 11;
   s.worker_busy_ns = 5'000;
-  s.stalls = {{"lanes", 5, 900'000, 400'000}, {"worker", 1, 60'000, 60'000}};
+  s.stalls = {{"lanes", 5, 900'000, 400'000}, {"worker", 1, 60'000, 60'000}, {"helpers", 2, 140'000, 80'000}};
+  s.helpers = {{5, 40, 900, 3'000'000'000}, {6, 30, 700, 2'500'000'000}};
   s.function_troubles = {{"rtsp: a rule is missing", ""}};
   s.forwarding_off = "IPv6 forwarding is off (sysctl -w net.ipv6.conf.all.forwarding=1)";
   s.output_troubles = {"/var/log/eve.json cannot be written: No space left on device"};

@@ -94,9 +94,15 @@ struct DeviceSnapshot {
   std::uint64_t rescued_batches = 0, rescued_frames = 0;  // computed here because another device failed
 };
 
+// A core of compute_cores.
+struct HelperSnapshot {
+  int core = -1;
+  std::uint64_t spans = 0, jobs = 0, busy_ns = 0;  // parts of batches that it has computed, and their jobs
+};
+
 // How often the machine kept threads from their work for over 50 µs (engine/stall.h).
 struct StallSnapshot {
-  std::string thread;  // lanes | worker
+  std::string thread;  // lanes | worker | helpers
   std::uint64_t times = 0, sum_ns = 0, longest_ns = 0;
 };
 
@@ -186,6 +192,7 @@ struct Snapshot {
   std::vector<IcmpErrorSnapshot> icmp_errors;
   std::vector<MetricSnapshot> metrics;
   std::vector<DeviceSnapshot> devices;
+  std::vector<HelperSnapshot> helpers;
   std::vector<JobSnapshot> jobs;
   std::vector<StallSnapshot> stalls;
   LatencySnapshot latency;

@@ -28,6 +28,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(DeviceSnapshot, name, text, stat
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(JobSnapshot, kind, submitted, completed, late, full, too_late,
                                                 refused_stopped, expired, failed_stopped, in_flight, batches_gpu,
                                                 jobs_gpu, batches_cpu, jobs_cpu, handed_over, long_launches)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(HelperSnapshot, core, spans, jobs, busy_ns)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(StallSnapshot, thread, times, sum_ns, longest_ns)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(LatencyBucket, at_most_ns, frames)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(LatencySnapshot, frames, sum_ns, p50_ns, p90_ns, p99_ns, p999_ns,
@@ -42,8 +43,8 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Snapshot, version, uptime_ns, ch
                                                 bound_ns, cycle_ns, overlap, cycles, late_cycles, overruns,
                                                 slow_launches, launches, worker_busy_ns, reloads_done, reloads_refused,
                                                 forwarding_off, output_troubles, function_troubles, drops_nearly_all_as,
-                                                conserved, lanes, ports, drops, icmp_errors, metrics, devices, jobs,
-                                                stalls, latency, routes, mirror, loading)
+                                                conserved, lanes, ports, drops, icmp_errors, metrics, devices, helpers,
+                                                jobs, stalls, latency, routes, mirror, loading)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(NextHopRow, port, gateway, weight, resolved)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(RouteRow, prefix, kind, next_hops, metric, protocol)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(RouteTable, routes, matching)

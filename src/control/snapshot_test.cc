@@ -23,10 +23,11 @@ TEST(SnapshotJson, ReadsBackWhatItWrote) {
 // A member that the JSON forgets would read back as its default and go unnoticed above.
 TEST(SnapshotJson, HasEveryMember) {
   const auto json = nlohmann::json::parse(to_json_text(sample_snapshot()));
-  EXPECT_EQ(json.size(), 34U);
+  EXPECT_EQ(json.size(), 35U);
   EXPECT_EQ(json["lanes"][0].size(), 22U);
   EXPECT_EQ(json["ports"][0].size(), 30U);
   EXPECT_EQ(json["devices"][0].size(), 7U);
+  EXPECT_EQ(json["helpers"][0].size(), 4U);
   EXPECT_EQ(json["jobs"][0].size(), 16U);
   EXPECT_EQ(json["stalls"][0].size(), 4U);
   EXPECT_EQ(json["latency"].size(), 8U);

@@ -360,6 +360,7 @@ class CudaCrypto final : public GpuCrypto {
       work.count = static_cast<std::uint32_t>(batch.order.size());
       work.times = batch.times;
     } else if (batch.makes_order) {
+      work.times = batch.times;
       if (auto ok = launcher_.make_order(work, part.order, stream); !ok) return ok;
     } else if (slots_for_all_ == 0) {
       return launcher_.launch_media(work, stream);

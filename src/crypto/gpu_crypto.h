@@ -95,8 +95,8 @@ struct GpuBatch {
   // Empty: jobs as they come.
   std::span<const std::uint16_t> order = {};
   bool makes_order = false;  // and there is none: the GPU makes one first, by what a job is and how long
-  // Of an order, for each 32 places, clocks that the warp took, what it waited for included: to learn from
-  // (device/warp_times.h). Null: nobody asks.
+  // Of an order, the GPU's own too, for each 32 places, clocks that the warp took, what it waited for included: to
+  // learn from (device/warp_times.h). Null: nobody asks.
   std::uint32_t* times = nullptr;
   bool opens = true;  // false: no job opens; spares a launch the table by which CBC is deciphered. A job of CBC that
                       // opens nevertheless is tag_mismatch

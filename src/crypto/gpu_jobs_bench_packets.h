@@ -68,6 +68,8 @@ class EspPackets {
   static constexpr std::uint32_t pitch = 2048, batch_packets = 8192, in_front = 34;  // Ethernet and the outer IPv4
   static constexpr std::uint32_t tunnels = 100;                                      // of each suite
 
+  enum class Order { none, of_groups, by_gpu };
+
   // `which`: a suite's name, or "mixed" for one of all at random, packet by packet.
   static Expected<EspPackets> make(device::Gpu& gpu, std::uint8_t* memory, std::uint32_t count, std::string_view which,
                                    const std::string& lengths) {
@@ -124,15 +126,38 @@ class EspPackets {
       times.learn(labels_[b], {times_ + std::size_t{b} * most_places / 32, places_[b] / 32});
   }
 
-  enum class Order { none, of_groups, by_gpu };
+  // Of the times that the last pass noted: clocks of all warps together, times the 32 lanes of each.
+  double lane_clocks(Order order) const {
+    double sum = 0;
+    for (std::uint32_t b = 0; b < batches(); ++b) {
+      const std::uint32_t* const times = times_ + std::size_t{b} * most_places / 32;
+      const std::uint32_t places = order == Order::by_gpu ? batch(b, order).count : places_[b];
+      for (std::uint32_t w = 0; w < (places + 31) / 32; ++w) sum += 32.0 * times[w];
+    }
+    return sum;
+  }
+  // What lanes would take if each warp had packets of one suite and length range: `times` have learned of such.
+  double useful_clocks(const device::WarpTimes& times, unsigned ranges, std::uint32_t range_bytes) const {
+    double sum = 0;
+    for (std::uint32_t i = 0; i < count_; ++i)
+      sum += times.of(suite_[i] * ranges + std::min<unsigned>(jobs_[i].cipher_length / range_bytes, ranges - 1));
+    return sum;
+  }
+  // Packets that are not where they were made: each has its number in its header.
+  std::uint32_t reordered() const {
+    std::uint32_t moved = 0;
+    for (std::uint32_t i = 0; i < count_; ++i)
+      moved += std::memcmp(reinterpret_cast<const std::uint8_t*>(jobs_[i].data) + 4, &i, sizeof i) == 0 ? 0 : 1;
+    return moved;
+  }
+
   GpuBatch batch(std::uint32_t b, Order order) const {
     const std::uint32_t first = b * batch_packets;
     GpuBatch batch{jobs_ + first, verdicts_ + first, std::min(batch_packets, count_ - first), nullptr, &runs_[b]};
     batch.opens = opens_;
     batch.makes_order = order == Order::by_gpu;
-    if (order != Order::of_groups) return batch;
-    batch.order = {orders_ + std::size_t{b} * most_places, places_[b]};
-    batch.times = times_ + std::size_t{b} * most_places / 32;
+    if (order != Order::none) batch.times = times_ + std::size_t{b} * most_places / 32;
+    if (order == Order::of_groups) batch.order = {orders_ + std::size_t{b} * most_places, places_[b]};
     return batch;
   }
 

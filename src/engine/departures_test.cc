@@ -1,7 +1,11 @@
 // The pass of departures (traits.h, Departure), on a lane that is driven by hand.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstring>
+#include <functional>
 #include <memory>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -149,6 +153,223 @@ TEST_F(DeparturesTest, WhatTheHostSendsGoesThroughItToo) {
   EXPECT_EQ(lane_->in_flight(), 0U);
   EXPECT_EQ(lane_->forwarder_counters().injected_frames.get(), 5U);
   arrived_ = 0;
+}
+
+// --- What elements make ---
+
+std::uint32_t number_of(const Batch& batch, std::uint32_t i) {
+  std::uint32_t number = 0;
+  std::memcpy(&number, batch.data(i), sizeof number);
+  return number;
+}
+
+// Has the frames of some numbers pass it again.
+class Picker : public Element, public Departure {
+ public:
+  Shape shape() const override { return {.bytes_per_frame = 4, .changes_headers = true, .on_device = true}; }
+  void* find_trait(std::string_view name) override { return offer<Departure>(name, this); }
+  void classify(Batch& batch, Span span) override {
+    for (std::uint32_t i = span.first; batch.departs && i < span.end(); ++i) again.push_back(number_of(batch, i));
+  }
+  void apply(Batch&, Span, Emitter&) override {}
+  void choose(Batch& batch, Span span, const std::uint16_t* came_by, Emitter&) override {
+    for (std::uint32_t i = span.first; i < span.end() && !batch.departs; ++i) {
+      const std::uint32_t number = number_of(batch, i);
+      shown.push_back(number);
+      if (came_by[i - span.first] == no_port) of_no_port.insert(number);
+      if (picks.contains(number)) batch.go_on_later(i);
+    }
+  }
+  std::set<std::uint32_t> picks, of_no_port;
+  std::vector<std::uint32_t> shown, again;
+};
+
+// Stands in front of the last element, in a pass of its own.
+class Inventive : public Element {
+ public:
+  Shape shape() const override { return {.bytes_per_frame = 4, .changes_headers = true}; }
+  void apply(Batch& batch, Span span, Emitter& out) override {
+    for (std::uint32_t i = span.first; i < span.end(); ++i) act(batch, i, out);
+  }
+  std::function<void(Batch&, std::uint32_t, Emitter&)> act = [](Batch&, std::uint32_t, Emitter&) {};
+};
+
+using Numbers = std::vector<std::uint32_t>;
+
+class MadeDeparturesTest : public LaneTest {
+ protected:
+  std::unique_ptr<Pipeline> make_pipeline() override {
+    std::vector<std::unique_ptr<Element>> elements;
+    elements.push_back(std::make_unique<WatchedElement>(picker_));
+    elements.push_back(std::make_unique<WatchedElement>(inventive_));
+    elements.push_back(std::make_unique<WatchedElement>(sender_));
+    return std::make_unique<Pipeline>(std::move(elements));
+  }
+  rte_mbuf* made(std::uint32_t number) {
+    rte_mbuf* const frame = rte_pktmbuf_alloc(pool_.get());
+    std::memcpy(rte_pktmbuf_append(frame, 60), &number, sizeof number);
+    return frame;
+  }
+  void make_on_core() {
+    make({});
+    clock_.device_up.store(false);
+  }
+  // Frames 0 to 9 through the lane's core, and what left.
+  Numbers left_of_ten() {
+    arrived_ = 0;
+    arrive(10);
+    collect();
+    forward();
+    return left();
+  }
+  Numbers left() {
+    Numbers all;
+    for (void* out = nullptr; rte_ring_dequeue(out_, &out) == 0;) {
+      auto* const frame = static_cast<rte_mbuf*>(out);
+      all.emplace_back();
+      std::memcpy(&all.back(), rte_pktmbuf_mtod(frame, const void*), sizeof all.back());
+      rte_pktmbuf_free(frame);
+    }
+    return all;
+  }
+  void TearDown() override {
+    arrived_ = 0;
+    LaneTest::TearDown();
+  }
+  Picker picker_;
+  Inventive inventive_;
+  Sender sender_;
+};
+
+TEST_F(MadeDeparturesTest, TrafficIsShownAndLeavesBehindTheRows) {
+  inventive_.act = [this](Batch& batch, std::uint32_t i, Emitter& out) {
+    if (number_of(batch, i) == 3) out.emit(i, made(1003), 1);
+    if (number_of(batch, i) == 4) out.emit(i, made(1004), 1);
+  };
+  picker_.picks = {1003};
+  make_on_core();
+  EXPECT_EQ(left_of_ten(), (Numbers{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 1004, 1003}));
+  EXPECT_EQ(picker_.shown, (Numbers{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 1003, 1004}));
+  EXPECT_EQ(picker_.again, Numbers{1003});
+  EXPECT_EQ(picker_.of_no_port, (std::set<std::uint32_t>{1003, 1004}));
+  EXPECT_EQ(lane_->in_flight(), 0U);
+  EXPECT_EQ(lane_->forwarder_counters().emitted_frames.get(), 2U);
+}
+
+TEST_F(MadeDeparturesTest, WhatIsToLeaveAsItIsIsNotShown) {
+  inventive_.act = [this](Batch& batch, std::uint32_t i, Emitter& out) {
+    if (number_of(batch, i) == 5) out.emit(i, made(1005), 1, Made::as_it_is);
+    if (number_of(batch, i) == 6) {
+      EXPECT_TRUE(out.clone(batch, i, 1));
+    }
+    if (number_of(batch, i) == 7) out.emit(made(1007), 1, Made::as_it_is);
+  };
+  picker_.picks = {1005, 1007};
+  make_on_core();
+  // In front of the rows, which are in a later pass.
+  EXPECT_EQ(left_of_ten(), (Numbers{1007, 1005, 6, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9}));
+  EXPECT_EQ(picker_.shown, (Numbers{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}));
+  EXPECT_TRUE(picker_.again.empty());
+}
+
+// A reset in place of a row is traffic as one besides is.
+TEST_F(MadeDeparturesTest, AnswersInFrontOfTheLastElementAreShown) {
+  inventive_.act = [](Batch& batch, std::uint32_t i, Emitter&) {
+    const std::uint32_t number = number_of(batch, i);
+    batch.row[i].port = 1;
+    if (number == 2 || number == 8) batch.answer(i, kept_here);
+    if (number == 4) batch.send(i, 1);
+  };
+  picker_.picks = {2, 4};
+  make_on_core();
+  EXPECT_EQ(left_of_ten(), (Numbers{0, 1, 3, 5, 6, 7, 9, 8, 2, 4}));
+  EXPECT_EQ(picker_.shown, (Numbers{0, 1, 3, 5, 6, 7, 9, 2, 4, 8}));
+  EXPECT_EQ(picker_.again, (Numbers{2, 4}));
+  EXPECT_EQ(lane_->forwarder_counters().answers[kept_here].get(), 2U);
+  EXPECT_EQ(lane_->forwarder_counters().emitted_frames.get(), 0U);
+}
+
+TEST_F(MadeDeparturesTest, FramesOfNoRowAreShown) {
+  inventive_.act = [this](Batch& batch, std::uint32_t i, Emitter& out) {
+    if (number_of(batch, i) == 0) out.emit(made(2000), 1);
+  };
+  picker_.picks = {2000};
+  make_on_core();
+  EXPECT_EQ(left_of_ten(), (Numbers{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 2000}));
+  EXPECT_EQ(picker_.again, Numbers{2000});
+}
+
+// A device has all batches of departures: what comes meanwhile waits, in order, and what is too much is dropped.
+TEST_F(MadeDeparturesTest, WaitWhileAllBatchesAreInUse) {
+  std::uint32_t next = 5000;
+  unsigned each = 1;
+  inventive_.act = [&](Batch& batch, std::uint32_t i, Emitter& out) {
+    for (unsigned n = 0; n < each; ++n) {
+      picker_.picks.insert(next);
+      out.emit(i, made(next++), 1);
+    }
+    batch.absorb(i);
+  };
+  make({.batches = 4});
+  const auto round = [&] {
+    arrive(1);
+    collect();
+    time_point();
+    Batch* const first = sealed(0);
+    ASSERT_NE(first, nullptr);
+    finish(*first);
+    forward();
+    Batch* const second = sealed(1);
+    ASSERT_NE(second, nullptr);
+    finish(*second);
+    forward();
+  };
+  time_point();
+  for (unsigned n = 0; n < 4; ++n) round();
+  EXPECT_EQ(picker_.again, (Numbers{5000, 5001, 5002, 5003}));
+  EXPECT_EQ(lane_->in_flight(), 4U);
+  round();
+  EXPECT_EQ(picker_.again.size(), 4U);
+  EXPECT_EQ(lane_->in_flight(), 5U);
+  EXPECT_TRUE(lane_->forwarder_holds_frames());
+  expect_conserved();
+  each = Emitter::most_made - 10;
+  round();
+  EXPECT_EQ(drops(departures_full), 0U);
+  each = 12;
+  round();
+  EXPECT_EQ(drops(departures_full), 3U);
+  expect_conserved();
+  std::uint32_t sent = 0;
+  for (unsigned n = 0; n < 4 + Emitter::most_made && lane_->in_flight() != 0; ++n) {
+    if (Batch* const departing = sealed(3); departing != nullptr) finish(*departing);
+    forward();
+    for (const std::uint32_t number : left()) EXPECT_EQ(number, 5000 + sent++);
+  }
+  EXPECT_EQ(sent, 4 + Emitter::most_made);
+  EXPECT_EQ(lane_->in_flight(), 0U);
+}
+
+TEST_F(MadeDeparturesTest, WhatWaitsAtTheEndIsCountedAsStopped) {
+  inventive_.act = [this](Batch& batch, std::uint32_t i, Emitter& out) {
+    out.emit(i, made(5000), 1);
+    batch.absorb(i);
+  };
+  make({});
+  picker_.picks = {5000};
+  time_point();
+  for (unsigned n = 0; n < 5; ++n) {
+    arrive(1);
+    collect();
+    time_point();
+    for (unsigned pass = 0; pass < 2; ++pass) {
+      finish(*sealed(pass));
+      forward();
+    }
+  }
+  lane_->abandon();
+  EXPECT_EQ(drops(stopped), 5U);
+  EXPECT_EQ(lane_->in_flight(), 0U);
 }
 
 }  // namespace

@@ -98,6 +98,7 @@ struct Plan {
   std::chrono::nanoseconds cycle{0};     // 0: there is no cycle, each lane computes at once
   bool sends = true;                     // false: no frame leaves the pipeline, whatever elements do with it
   std::vector<std::uint16_t> ports = {};  // by lane: the port that the lane receives from
+  std::uint32_t helpers = 0;              // threads that compute beside lanes (traits.h, Divisible)
   // The pipeline that the element is in; null in a test of the element alone.
   Pipeline* pipeline = nullptr;
 };
@@ -135,7 +136,8 @@ class Element {
   // changed byte of a frame must be in host memory. After an Error the work may have been done in part (Recovery).
   virtual Expected<void> launch(Batch& /*batch*/, device::GpuStream& /*stream*/) { return {}; }
 
-  // Computes the results that launch() would give, for these rows, on this core.
+  // Computes the results that launch() would give, for these rows, on this core. With the trait Divisible several cores
+  // may do it for a batch, by compute_jobs() in its stead.
   // With forwarder cores a lane's forwarding thread computes what a device has failed at, while its collecting thread
   // may compute another batch of the lane.
   virtual void compute(Batch& /*batch*/, Span /*span*/) {}
@@ -195,6 +197,8 @@ struct ElementType {
   // The element has the trait Grouping for batches of one lane (Together::of_one_lane). The lanes' time points are then
   // spread over the cycle.
   bool launches_alone = false;
+  // The element has the trait Divisible: compute_cores is of use.
+  bool divides = false;
   // Measured time to classify a frame on a core; below 10 ns: 0. It is part of the bound (bound.h, µ).
   std::chrono::nanoseconds classify_time{0};
   // A configuration that names no chain has this element alone.

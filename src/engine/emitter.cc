@@ -29,17 +29,32 @@ Emitter::Emitter(std::vector<port::Port*> ports, std::uint16_t tx_queue, LaneCou
 
 // Elements of a pass have made theirs one after the other, each in the order of rows. A stable sort would allocate.
 [[gnu::noinline]] void Emitter::order_made() {
-  std::ranges::sort(made_, {}, [](const Made& made) { return std::pair(made.behind, made.order); });
+  std::ranges::sort(made_, {}, [](const Besides& made) { return std::pair(made.behind, made.order); });
 }
 
 [[gnu::noinline]] void Emitter::transmit_made(std::uint32_t i) {
   for (; made_sent_ < made_.size() && made_[made_sent_].behind <= i; ++made_sent_) {
-    const Made& made = made_[made_sent_];
-    transmit(made.frame, rte_pktmbuf_pkt_len(made.frame), made.port);
+    const Besides& made = made_[made_sent_];
+    if (made.departs) {
+      depart(made.frame, made.port);
+    } else {
+      transmit(made.frame, rte_pktmbuf_pkt_len(made.frame), made.port);
+    }
   }
   if (made_sent_ < made_.size()) return;
   made_.clear();
   made_sent_ = 0;
+}
+
+[[gnu::noinline]] void Emitter::depart(rte_mbuf* frame, std::uint16_t port) {
+  if (departing_.size() == most_made) return drop(frame, departures_full);
+  departing_.push_back({frame, port});
+  departing_count_.set(departing_.size());
+}
+
+void Emitter::took_departing(std::size_t count) {
+  departing_.erase(departing_.begin(), departing_.begin() + static_cast<std::ptrdiff_t>(count));
+  departing_count_.set(departing_.size());
 }
 
 namespace {
@@ -139,7 +154,7 @@ bool Emitter::clone(const Batch& batch, std::uint32_t i, std::uint16_t port, std
   rte_mbuf* const copy = copy_of(batch.mbuf[i], cut(batch.length[i], most));
   if (copy == nullptr) return false;
   counters_.cloned_frames.add(1);
-  add_made(i, copy, port);
+  add_made(i, copy, port, Made::as_it_is);
   return true;
 }
 

@@ -5,6 +5,10 @@
 // element makes leaves right behind the row that it was made for. A burst that the port does not take is offered again
 // a bounded number of times; what remains is dropped as "tx_full". A port that is offered each burst once
 // (TxHook::offers_once()) comes last: no other port waits for it.
+//
+// In a chain with departures (traits.h, Departure) these see all traffic before it leaves: rows, what the host sends,
+// frames that elements make, and rows that an element in front of the last one sends or answers. The latter two leave
+// behind the rows of their batch then, except for rows that a device still has. Copies leave as they are (Made).
 #pragma once
 
 #include <rte_cycles.h>
@@ -28,6 +32,15 @@ namespace sluice::engine {
 inline const packet::Reason undecided = packet::register_reason(
     "undecided", "no element of the chain has decided what becomes of it: a fault of the last one");
 inline const packet::Reason tx_full = packet::register_reason("tx_full", "the transmit queue stayed full");
+inline const packet::Reason departures_full = packet::register_reason(
+    "departures_full",
+    "elements made more frames than wait at most to be shown to the element that works on what leaves");
+
+// What a frame is that an element makes.
+enum class Made : std::uint8_t {
+  traffic,   // a packet like any other: where a policy of ipsec protects it, it is sealed
+  as_it_is,  // it leaves as it is, and nothing looks at it but hooks of its port, such as a copy for a monitor
+};
 
 class Emitter {
  public:
@@ -71,6 +84,9 @@ class Emitter {
       const Row row = batch.row[i];
       if (goes_on(row.fate)) {
         live(i);
+      } else if (rows_depart_ && (row.fate == Fate::sent || row.fate == Fate::answered)) [[unlikely]] {
+        if (row.fate == Fate::answered) note_answer(batch, i, row.reason);
+        depart(batch.mbuf[i], row.port);
       } else if (row.fate == Fate::sent) {
         transmit(batch.mbuf[i], batch.length[i], row.port);
       } else {
@@ -112,13 +128,18 @@ class Emitter {
   // eight for each row of a full burst. No frame beyond that is lost, but the call allocates memory, which the packet
   // path must not do.
   static constexpr std::size_t most_made = std::size_t{8} * tx_burst_size;
-  void emit(std::uint32_t i, rte_mbuf* made, std::uint16_t port) {
+  // `what`: whether departures see it, where there are any. There at most `most_made` wait at a time; those beyond are
+  // dropped as `departures_full`.
+  void emit(std::uint32_t i, rte_mbuf* made, std::uint16_t port, Made what = Made::traffic) {
     counters_.emitted_frames.add(1);
-    add_made(i, made, port);
+    add_made(i, made, port, what);
   }
-  // The same for no row, as from Timer::idle(). The frame leaves now, and there is no bound.
-  void emit(rte_mbuf* made, std::uint16_t port) {
+  // The same for no row, as from Timer::idle(). The frame leaves now, or as soon as departures have seen it, and there
+  // is no bound but theirs.
+  void emit(rte_mbuf* made, std::uint16_t port, Made what = Made::traffic) {
     counters_.emitted_frames.add(1);
+    if (has_departures_ && what == Made::traffic) [[unlikely]]
+      return depart(made, port);
     transmit(made, rte_pktmbuf_pkt_len(made), port);
   }
   // Sends an answer to row `i` out of the port that the row came in by. The row itself goes on. `reason`: what is
@@ -133,11 +154,14 @@ class Emitter {
     if (tapped_) [[unlikely]]
       tap_->answered(batch.mbuf[i], reason);
   }
-  // Sends a copy of row `i` as it is now by `port`, right behind the row, cut to `most` bytes (0: whole). False: there
-  // is no buffer for it; the caller counts that.
+  // Sends a copy of row `i` as it is now by `port`, right behind the row, cut to `most` bytes (0: whole). It leaves as
+  // it is (Made::as_it_is). False: there is no buffer for it; the caller counts that.
   bool clone(const Batch& batch, std::uint32_t i, std::uint16_t port, std::uint32_t most = 0);
   // The same for a frame in one segment that is no row (TxHook::leave()). The copy leaves now.
   bool clone(const rte_mbuf* frame, std::uint16_t port, std::uint32_t most = 0);
+
+  // Whether the port is for copies: each burst is offered to it once (TxHook::offers_once()).
+  bool is_for_copies(std::uint16_t port) const { return once(port) != nullptr; }
 
   // Writes down for each row what SendRun has kept for all of a span.
   static void write_rows(Batch& batch) {
@@ -157,6 +181,23 @@ class Emitter {
     oldest_tsc_ = oldest_tsc;
     tapped_ = tap_ != nullptr && tap_->on();
   }
+  void set_departures(bool there) {
+    has_departures_ = there;
+    if (there) departing_.reserve(most_made);
+  }
+  // Of the rows that are settled next: an element in front of the last one has decided, and departures have not seen
+  // it.
+  void set_rows_depart(bool depart) { rows_depart_ = depart; }
+  // What departures have not seen yet: in order, and how many. The number is exact for the forwarding thread, and any
+  // thread may ask.
+  struct Departing {
+    rte_mbuf* frame;
+    std::uint16_t port;
+  };
+  std::span<const Departing> departing() const { return departing_; }
+  std::uint64_t departing_count() const { return departing_count_.get(); }
+  // The first `count` of them are the caller's.
+  void took_departing(std::size_t count);
   // In the order of the chain.
   void set_hooks(std::span<TxHook* const> hooks);
   void flush_all();
@@ -168,15 +209,18 @@ class Emitter {
     rte_mbuf* frames[tx_burst_size];
     std::vector<TxHook*> hooks;
   };
-  struct Made {
+  struct Besides {
     std::uint32_t behind;  // row
     std::uint32_t order;   // of the calls
     std::uint16_t port;
+    bool departs;
     rte_mbuf* frame;
   };
-  void add_made(std::uint32_t i, rte_mbuf* made, std::uint16_t port) {
-    made_.push_back({i, static_cast<std::uint32_t>(made_.size()), port, made});
+  void add_made(std::uint32_t i, rte_mbuf* made, std::uint16_t port, Made what) {
+    made_.push_back(
+        {i, static_cast<std::uint32_t>(made_.size()), port, has_departures_ && what == Made::traffic, made});
   }
+  void depart(rte_mbuf* frame, std::uint16_t port);
   void transmit_together(const Batch& batch);
   static void write_rows(const Batch& batch);
   void settle_rest(const Batch& batch, std::uint32_t i, Row row);
@@ -204,8 +248,11 @@ class Emitter {
   std::uint16_t rx_port_ = 0;
   std::uint64_t oldest_tsc_ = 0;
   // For the rows that are settled next, and how many of them are on their way.
-  std::vector<Made> made_;
+  std::vector<Besides> made_;
   std::size_t made_sent_ = 0;
+  bool has_departures_ = false, rows_depart_ = false;
+  std::vector<Departing> departing_;
+  Counter departing_count_;
   unsigned dropped_count_ = 0;
   rte_mbuf* dropped_[tx_burst_size];
 };

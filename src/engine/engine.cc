@@ -91,6 +91,7 @@ Plan planned_lanes(const Options& options) {
   if (const auto placement = planned_placement(options)) {
     plan.threads = static_cast<std::uint32_t>(placement->lane_cores.size());
     plan.forwarders = !placement->forwarder_cores.empty();
+    plan.helpers = static_cast<std::uint32_t>(placement->compute_cores.size());
   }
   return plan;
 }
@@ -315,7 +316,8 @@ Plan Engine::lane_plan() const {
           .deadline = options_.deadline,
           .captures = port::only_read_captures(options_.ports),
           .cycle = timing_.cycle,
-          .ports = std::move(ports)};
+          .ports = std::move(ports),
+          .helpers = helper_count()};
 }
 
 Expected<void> Engine::pin_frames(device::Gpu& gpu) {
@@ -420,6 +422,7 @@ void Engine::start() {
   for (const auto& worker : workers_) {
     if (options_.mode != Mode::collector_only) worker->start();
   }
+  if (helpers_) helpers_->start();
   for (const auto& thread : threads_) {
     thread->start();
   }
@@ -453,6 +456,7 @@ void Engine::stop() {
   for (const auto& thread : threads_) {
     thread->stop();
   }
+  if (helpers_) helpers_->stop();
   reserved_.reset();
   for (const auto& lane : lanes_) {
     lane->abandon();
@@ -466,6 +470,7 @@ void Engine::stop() {
 Engine::~Engine() {
   stop();
   threads_.clear();
+  helpers_.reset();
   workers_.clear();
   lanes_.clear();
   host_path_.reset();
@@ -505,6 +510,9 @@ EngineStats Engine::stats() const {
   }
   for (const auto& worker : workers_) {
     stats.add(*worker);
+  }
+  if (helpers_) {
+    for (const auto& helper : helpers_->helpers()) stats.add(*helper);
   }
   if (jobs_) stats.jobs = jobs_->counters();
   stats.gpu_up = gpu_up();

@@ -17,6 +17,7 @@
 #include "base/error.h"
 #include "device/gpu.h"
 #include "engine/bound.h"
+#include "engine/compute_helpers.h"
 #include "engine/engine_stats.h"
 #include "engine/host_path.h"
 #include "engine/job_service.h"
@@ -94,6 +95,7 @@ class Engine {
   Expected<void> build_lanes();
   Expected<void> add_lane(std::uint16_t port, std::uint16_t lane_of_port);
   std::size_t most_lanes_of_a_thread() const;
+  std::uint32_t helper_count() const;
   // Of the port whose lanes are those from `first` on: lanes beyond its queues share them.
   void spread_queues(std::size_t first, unsigned queues);
   Plan lane_plan() const;
@@ -115,6 +117,7 @@ class Engine {
   std::vector<std::unique_ptr<Clock>> clocks_;  // of each device; at least one
   FrameTap tap_;
   std::vector<std::unique_ptr<Lane>> lanes_;
+  std::unique_ptr<ComputeHelpers> helpers_;  // null: none
   std::vector<std::unique_ptr<LaneThread>> threads_;
   std::unique_ptr<JobService> jobs_;
   std::vector<std::unique_ptr<Worker>> workers_;  // of each GPU

@@ -29,10 +29,14 @@ Expected<void*> Engine::batch_memory(std::size_t bytes) {
 }
 
 Expected<void> Engine::build_lanes() {
+  if (helper_count() != 0) {
+    helpers_ = std::make_unique<ComputeHelpers>(placement_.compute_cores, placement_.busy, placement_.scheduling);
+  }
   for (const std::vector<int>* cores : {&placement_.lane_cores, &placement_.forwarder_cores}) {
     for (const int core : *cores) {
       threads_.push_back(std::make_unique<LaneThread>(core, placement_.busy, placement_.scheduling,
                                                       longest_lane_sleep(options_.deadline)));
+      if (helpers_) threads_.back()->set_share(helpers_->add_share());
     }
   }
   std::size_t bytes = 0;
@@ -50,6 +54,12 @@ Expected<void> Engine::build_lanes() {
                    std::to_string(options_.batch) + " frames each (" + std::to_string(bytes >> 10) +
                    " KB of descriptors)");
   return {};
+}
+
+// Where no element has jobs to share there is nothing to help with.
+std::uint32_t Engine::helper_count() const {
+  const bool is_of_use = pipeline_->first<Divisible>() != nullptr;
+  return is_of_use ? static_cast<std::uint32_t>(placement_.compute_cores.size()) : 0;
 }
 
 std::size_t Engine::most_lanes_of_a_thread() const {

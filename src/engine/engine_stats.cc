@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "engine/compute_helpers.h"
 #include "engine/lane.h"
 #include "engine/worker.h"
 
@@ -86,6 +87,11 @@ void EngineStats::add(const Worker& worker) {
   cycles += counters.cycles.get();
   late_cycles += counters.late_cycles.get();
   overruns += counters.overruns.get();
+}
+
+void EngineStats::add(const ComputeHelper& helper) {
+  helpers.push_back({helper.core(), helper.spans().get(), helper.jobs().get(), helper.busy().get()});
+  helpers_stalls.add(helper.stalls());
 }
 
 std::int64_t EngineStats::imbalance() const {

@@ -14,6 +14,7 @@ namespace sluice::engine {
 
 class Lane;
 class Worker;
+class ComputeHelper;
 
 struct EngineStats {
   struct Port {
@@ -35,6 +36,11 @@ struct EngineStats {
     // What is counted, not where.
     Lane& operator+=(const Lane& other);
   };
+  // A thread that computes beside lanes.
+  struct Helper {
+    int core = -1;
+    std::uint64_t spans = 0, jobs = 0, busy = 0;  // busy: ticks
+  };
   // How often, and for how many ticks together and at most, threads were kept from their work (stall.h).
   struct Stalls {
     std::uint64_t times = 0, ticks = 0, longest = 0;
@@ -49,7 +55,8 @@ struct EngineStats {
   HistogramSnapshot device_time;       // ticks
   std::uint64_t cycles = 0, late_cycles = 0, overruns = 0, slow_launches = 0, launches = 0;
   std::uint64_t launching = 0;  // ticks of the worker's rounds that launched or handed back
-  Stalls lanes_stalls, worker_stalls;
+  Stalls lanes_stalls, worker_stalls, helpers_stalls;
+  std::vector<Helper> helpers;
   std::vector<JobCounters> jobs;  // of each kind that the chain submits
   bool gpu_up = false;            // all of them
   std::vector<bool> gpus_up;      // by their index
@@ -58,6 +65,7 @@ struct EngineStats {
   // `drops` and `answers` have their sizes.
   void add(const engine::Lane& lane, int core);
   void add(const Worker& worker);
+  void add(const ComputeHelper& helper);
   // rx + injected + emitted + cloned - tx - consumed - punted - dropped - in_flight, and of jobs (JobCounters); 0 while
   // lanes are quiet and nobody submits.
   std::int64_t imbalance() const;

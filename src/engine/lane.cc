@@ -29,6 +29,7 @@ void Lane::set_threads(const Side& collector, const Side& forwarder) {
   has_departures_ = parts_.pipeline->has_departures();
   emitter_.set_stalls(forwarder.stalls, applies_at_length_);
   emitter_.set_hooks(parts_.pipeline->all<TxHook>());
+  emitter_.set_departures(has_departures_);
 }
 
 void Lane::spread_over(const std::vector<Lane*>& siblings) {
@@ -113,10 +114,11 @@ void Lane::hand_over(Batch& batch) {
     const std::uint32_t frames = batch.count;  // the forwarder may be done with the batch before this returns
     ring_->seal(BatchState::in_flight);
     collector_.stalls->look(batch.sealed_tsc);
-    compute_here(batch);
+    const std::uint64_t sealed = batch.sealed_tsc;
+    const std::uint64_t spared = compute_here(batch, collector_);
     const std::uint64_t now = rte_rdtsc();
     collector_.stalls->resume(now);
-    pace_.computing().took(now - batch.sealed_tsc, frames);
+    pace_.computing().took(now - sealed + spared, frames);
     collected_counters_.batches_cpu.add(1);
     collected_counters_.frames_cpu.add(frames);
   }
@@ -125,13 +127,19 @@ void Lane::hand_over(Batch& batch) {
   }
 }
 
-void Lane::compute_here(Batch& batch) {
+// Returns the ticks that helpers have spared the thread. What it plans by, it plans as if it were alone: helpers may be
+// other lanes' by the next batch.
+std::uint64_t Lane::compute_here(Batch& batch, const Side& side) {
+  std::uint64_t spared = 0;
   if (parts_.mode == Mode::zero_load) {
     parts_.pipeline->null_result(batch);
+  } else if (side.share != nullptr) {
+    spared = parts_.pipeline->compute_shared(batch, *side.share);
   } else {
     parts_.pipeline->compute(batch, {0, batch.count});
   }
   batch.state.store(BatchState::done, std::memory_order_release);
+  return spared;
 }
 
 // How many frames the open batch may take at once.
@@ -367,6 +375,11 @@ void Lane::abandon() {
     batch->count = 0;
     open_count_ = 0;
   }
+  for (const Emitter::Departing& one : emitter_.departing()) {
+    rte_mbuf* frame = one.frame;
+    give_up(&frame, 1);
+  }
+  emitter_.took_departing(emitter_.departing().size());
   std::uint64_t rx_tsc = 0;
   std::array<rte_mbuf*, burst_size> waiting;
   while (inbox_ && !inbox_.empty()) {

@@ -22,6 +22,7 @@
 #include "engine/batch_ring.h"
 #include "engine/bell.h"
 #include "engine/burst.h"
+#include "engine/compute_share.h"
 #include "engine/emitter.h"
 #include "engine/flow_spread.h"
 #include "engine/frame_tap.h"
@@ -83,6 +84,7 @@ class Lane {
   struct Side {
     StallWatch* stalls;
     Bell* bell;
+    ComputeShare* share = nullptr;  // with helpers; null: the thread computes alone
   };
   void set_threads(const Side& collector, const Side& forwarder);
   // What this lane's queue delivers goes to these lanes too, which share the queue.
@@ -109,7 +111,7 @@ class Lane {
     for (const auto& ring : rings_) {
       if (ring->in_use() != 0) return true;
     }
-    return false;
+    return emitter_.departing_count() != 0;
   }
   // Whether the lane's batches go to the device at present, so that it needs time points. Any thread.
   bool on_device() const { return on_device_.load(std::memory_order_relaxed); }
@@ -119,7 +121,7 @@ class Lane {
   // Frames collected and not yet forwarded; exact while the lane is quiet.
   std::uint64_t in_flight() const {
     const std::uint64_t out = forwarded_.get();
-    const std::uint64_t in = collected_.get() + departing_.get();
+    const std::uint64_t in = collected_.get() + departing_.get() + emitter_.departing_count();
     return in > out ? in - out : 0;
   }
 
@@ -154,7 +156,7 @@ class Lane {
   bool device_is_behind() const;
   void hand_over(Batch& batch);
   void hand_on(Batch& batch);
-  void compute_here(Batch& batch);
+  std::uint64_t compute_here(Batch& batch, const Side& side);
   void rescue(Batch& batch);
   unsigned forward_done();
   Batch* next_done(unsigned pass);
@@ -167,6 +169,9 @@ class Lane {
   std::uint64_t stall_ticks(std::uint64_t until) const;
   unsigned send_injected();
   unsigned send_injected_by_departures(rte_ring* ring);
+  unsigned send_departing();
+  struct Loose;
+  void choose_loose(Loose& loose, unsigned count, Batch& next);
   void apply(Batch& batch, Span span);
   static void copy_row(const Batch& batch, std::uint32_t i, Batch& next);
   void begin_segment(Batch& next, std::uint32_t before, const Segment& segment);
@@ -182,7 +187,8 @@ class Lane {
   Side collector_{};
   Side forwarder_{};
   LaneCounters collected_counters_, forwarded_counters_;
-  // Frames that entered batches, those of the host that entered the pass of departures, and frames that left batches.
+  // Frames that entered batches, those of the host and of elements that entered the pass of departures, and frames that
+  // left batches.
   Counter collected_, departing_, forwarded_;
   Histogram latency_;
   // What was received last: in the open batch, right behind its rows, and none of them until append().

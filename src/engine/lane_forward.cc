@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 #include <utility>
 
 #include "engine/lane.h"
@@ -17,6 +18,10 @@ constexpr std::uint32_t least_backlog = 4 * burst_size;
 
 unsigned Lane::forward_round() {
   unsigned work = forward_done();
+  if (emitter_.departing_count() != 0) [[unlikely]] {
+    while (const unsigned more = forward_later()) work += more;  // the rows of its batch come first
+    work += send_departing();
+  }
   if (parts_.drains_injected) {
     work += send_injected();
   }
@@ -171,9 +176,11 @@ bool Lane::forward_into_next(Batch& batch) {
     const std::uint32_t before = next->count;
     emitter_.set_rx_port(segment.rx_port, segment.rx_tsc);
     apply(batch, span);
+    emitter_.set_rows_depart(has_departures_ && !decides);
     emitter_.settle_decided(
         batch, span, [&](Fate fate) { return decides ? fate == Fate::later : fate <= Fate::later; },
         [&](std::uint32_t i) { copy_row(batch, i, *next); });
+    emitter_.set_rows_depart(false);
     const std::uint32_t handed_on = next->count - before;
     next->expected = batch.count - end;
     if (next->departs) {
@@ -213,7 +220,7 @@ void Lane::hand_on(Batch& batch) {
   }
   rings_[batch.pass]->seal(BatchState::in_flight);
   forwarder_.stalls->look(batch.sealed_tsc);
-  compute_here(batch);
+  compute_here(batch, forwarder_);
   forwarder_.stalls->resume(rte_rdtsc());
   forwarded_counters_.batches_cpu.add(1);
   forwarded_counters_.frames_cpu.add(frames);
@@ -225,7 +232,7 @@ void Lane::rescue(Batch& batch) {
     parts_.pipeline->lost(batch);
   }
   forwarder_.stalls->look(rte_rdtsc());
-  compute_here(batch);
+  compute_here(batch, forwarder_);
   forwarder_.stalls->resume(rte_rdtsc());
   // Not those that lost() has dropped.
   std::uint32_t rescued = 0;
@@ -305,48 +312,79 @@ unsigned Lane::send_injected() {
   return count;
 }
 
+// Frames that are rows of no batch yet, as departures look at them.
+struct Lane::Loose {
+  rte_mbuf* frame[burst_size];
+  std::uint64_t address[burst_size];
+  std::uint16_t length[burst_size], came_by[burst_size];
+  Row row[burst_size];
+
+  const std::uint8_t* set(unsigned i, rte_mbuf* one, std::uint16_t port) {
+    const auto* const data = rte_pktmbuf_mtod(one, const std::uint8_t*);
+    frame[i] = one;
+    address[i] = reinterpret_cast<std::uint64_t>(data);
+    length[i] = static_cast<std::uint16_t>(rte_pktmbuf_pkt_len(one));
+    came_by[i] = no_port;
+    row[i] = {Fate::sent, packet::no_reason, port};
+    return data;
+  }
+};
+
+// Those that are chosen are a batch of the pass of departures, `next`; all others leave.
+void Lane::choose_loose(Loose& loose, unsigned count, Batch& next) {
+  Batch burst;
+  burst.frame = loose.address;
+  burst.length = loose.length;
+  burst.mbuf = loose.frame;
+  burst.row = loose.row;
+  burst.capacity = burst.count = count;
+  burst.lane = parts_.index;
+  burst.pass = next.pass - 1;
+  parts_.pipeline->choose(burst, {0, count}, loose.came_by, emitter_);
+  const std::uint64_t now = rte_rdtsc();
+  emitter_.settle_decided(
+      burst, {0, count}, [](Fate fate) { return fate == Fate::later; },
+      [&](std::uint32_t i) { copy_row(burst, i, next); });
+  emitter_.flush_all();
+  if (next.count == 0) return;
+  departing_.add(next.count);
+  next.expected = 0;
+  begin_departing(next, 0, {0, parts_.port, now, stall_ticks(now), parts_.clock->stalls.ticks_until(now)});
+  next.began_tsc = now;
+  hand_on(next);
+}
+
 // The same where they may leave by the pass of departures. While its batches are all in use the frames wait.
 unsigned Lane::send_injected_by_departures(rte_ring* ring) {
   Batch* const next = rings_.back()->open();
   if (next == nullptr) return 0;
   rte_mbuf* frames[burst_size];
-  std::uint64_t address[burst_size];
-  std::uint16_t length[burst_size], came_by[burst_size];
-  Row row[burst_size];
   const unsigned count = rte_ring_sc_dequeue_burst(ring, reinterpret_cast<void**>(frames), burst_size, nullptr);
   if (count == 0) return 0;
   forwarded_counters_.injected_frames.add(count);
   emitter_.set_rx_port(parts_.port);
+  Loose loose;
   for (unsigned i = 0; i < count; ++i) {
-    address[i] = reinterpret_cast<std::uint64_t>(rte_pktmbuf_mtod(frames[i], const void*));
-    length[i] = static_cast<std::uint16_t>(rte_pktmbuf_pkt_len(frames[i]));
-    came_by[i] = no_port;
-    row[i] = {Fate::sent, packet::no_reason, parts_.port};
-    const auto* const data = reinterpret_cast<const std::uint8_t*>(address[i]);
-    const packet::Reason reason = parts_.pipeline->judge_from_host(parts_.index, data, length[i]);
+    const std::uint8_t* const data = loose.set(i, frames[i], parts_.port);
+    const packet::Reason reason = parts_.pipeline->judge_from_host(parts_.index, data, loose.length[i]);
     if (reason != packet::no_reason) [[unlikely]]
-      row[i] = {Fate::dropped, reason, parts_.port};
+      loose.row[i] = {Fate::dropped, reason, parts_.port};
   }
-  Batch burst;
-  burst.frame = address;
-  burst.length = length;
-  burst.mbuf = frames;
-  burst.row = row;
-  burst.capacity = burst.count = count;
-  burst.lane = parts_.index;
-  burst.pass = next->pass - 1;
-  parts_.pipeline->choose(burst, {0, count}, came_by, emitter_);
-  const std::uint64_t now = rte_rdtsc();
-  emitter_.settle_decided(
-      burst, {0, count}, [](Fate fate) { return fate == Fate::later; },
-      [&](std::uint32_t i) { copy_row(burst, i, *next); });
-  emitter_.flush_all();
-  if (next->count == 0) return count;
-  departing_.add(next->count);
-  next->expected = 0;
-  begin_departing(*next, 0, {0, parts_.port, now, stall_ticks(now), parts_.clock->stalls.ticks_until(now)});
-  next->began_tsc = now;
-  hand_on(*next);
+  choose_loose(loose, count, *next);
+  return count;
+}
+
+// What elements have made, and what was decided in front of the last element. Likewise.
+unsigned Lane::send_departing() {
+  Batch* const next = rings_.back()->open();
+  if (next == nullptr) return 0;
+  const std::span<const Emitter::Departing> all = emitter_.departing();
+  const auto count = static_cast<unsigned>(std::min<std::size_t>(all.size(), burst_size));
+  emitter_.set_rx_port(parts_.port);
+  Loose loose;
+  for (unsigned i = 0; i < count; ++i) loose.set(i, all[i].frame, all[i].port);
+  emitter_.took_departing(count);
+  choose_loose(loose, count, *next);
   return count;
 }
 

@@ -31,7 +31,9 @@ class LaneThread {
     forwarded_.push_back(lane);
     keeps_time_ = keeps_time_ || lane->parts().pipeline->keeps_time();
   }
-  Lane::Side side() { return {&stalls_, &bell_}; }
+  // Helpers compute with it; null: none do.
+  void set_share(ComputeShare* share) { share_ = share; }
+  Lane::Side side() { return {&stalls_, &bell_, share_}; }
 
   void start();
   // Asks the thread to end and waits for it; it ends at once, so drain the lanes first.
@@ -53,6 +55,7 @@ class LaneThread {
   bool busy_;
   Scheduling scheduling_;
   std::chrono::nanoseconds longest_sleep_;
+  ComputeShare* share_ = nullptr;
   Bell bell_;
   StallWatch stalls_;
   bool must_look_ = false;   // a port that cannot wake the thread

@@ -69,6 +69,7 @@ struct Options {
   Admit admission = Admit::automatic;
   std::vector<int> cores;            // of the lanes; empty: the engine chooses
   std::vector<int> forwarder_cores;  // of the lanes' forwarders; empty: each lane forwards on its own core
+  std::vector<int> compute_cores;    // of threads that compute beside the lanes (compute_helpers.h)
   int worker_core = -1;              // -1: the engine chooses
   bool allow_busy_cores = false;     // cores in these lists may have other work
   Mode mode = Mode::full;

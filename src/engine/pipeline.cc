@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "engine/compute_share.h"
+
 namespace sluice::engine {
 namespace {
 
@@ -89,6 +91,7 @@ void Pipeline::add_to_pass(Element& element) {
   if (!element.shape().on_device) return;
   pass.on_device.push_back(&element);
   pass.grouping.push_back(element.trait<Grouping>());
+  pass.divisible.push_back(element.trait<Divisible>());
 }
 
 void Pipeline::make_departures() {
@@ -154,6 +157,21 @@ void Pipeline::classify(Batch& batch, Span span) {
 
 void Pipeline::compute(Batch& batch, Span span) {
   for (Element* const element : passes_[batch.pass].on_device) element->compute(batch, span);
+}
+
+std::uint64_t Pipeline::compute_shared(Batch& batch, ComputeShare& share) {
+  const Pass& pass = passes_[batch.pass];
+  std::uint64_t spared = 0;
+  for (std::size_t e = 0; e < pass.on_device.size(); ++e) {
+    Divisible* const divisible = pass.divisible[e];
+    const std::uint32_t jobs = divisible == nullptr ? 0 : divisible->jobs(batch);
+    if (jobs >= least_shared) {
+      spared += share.run(*divisible, batch, jobs);
+    } else {
+      pass.on_device[e]->compute(batch, {0, batch.count});
+    }
+  }
+  return spared;
 }
 
 void Pipeline::null_result(Batch& batch) {

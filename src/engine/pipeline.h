@@ -40,6 +40,8 @@ namespace sluice::engine {
 // Rows that classify() is given at once, at most.
 inline constexpr unsigned most_classified = 64;
 
+class ComputeShare;
+
 class Pipeline {
  public:
   // `fused` false: device work is always one element after the other, for measuring.
@@ -94,6 +96,8 @@ class Pipeline {
   // A lane's, for a batch of Batch::pass.
   void classify(Batch& batch, Span span);
   void compute(Batch& batch, Span span);
+  // All rows, with helpers where it is worth it. Returns the ticks that they have spared this thread.
+  std::uint64_t compute_shared(Batch& batch, ComputeShare& share);
   void null_result(Batch& batch);
   void lost(Batch& batch);
   void apply(Batch& batch, Span span, Emitter& out) {
@@ -124,8 +128,9 @@ class Pipeline {
  private:
   struct Pass {
     std::vector<Element*> elements;
-    std::vector<Element*> on_device;  // of these, those with device work
-    std::vector<Grouping*> grouping;  // of each of on_device; null: it has none
+    std::vector<Element*> on_device;    // of these, those with device work
+    std::vector<Grouping*> grouping;    // of each of on_device; null: it has none
+    std::vector<Divisible*> divisible;  // likewise
     std::unique_ptr<Fusion> fusion;
     Together together = Together::no;
     std::vector<BoundedWork*> bounded;

@@ -63,6 +63,9 @@ Expected<void> check_lists(const Options& options, const Topology& machine, cons
   if (auto ok = check_list(machine, placement, options.forwarder_cores, "forwarder_cores"); !ok) {
     return ok;
   }
+  if (auto ok = check_list(machine, placement, options.compute_cores, "compute_cores"); !ok) {
+    return ok;
+  }
   for (const int core : options.cores) {
     if (placement.busy && contains(options.forwarder_cores, core)) {
       return make_error("[engine] core " + std::to_string(core) +
@@ -78,7 +81,8 @@ Expected<void> check_lists(const Options& options, const Topology& machine, cons
 int choose_worker_core(const Options& options, const Topology& machine, int gpu_node,
                        const std::vector<int>& workers = {}) {
   const auto fault = [&](int core) {
-    const bool asked_for = contains(options.cores, core) || contains(options.forwarder_cores, core);
+    const bool asked_for = contains(options.cores, core) || contains(options.forwarder_cores, core) ||
+                           contains(options.compute_cores, core);
     const bool remote = gpu_node >= 0 && machine.node_of(core) != gpu_node;
     const bool interrupted = machine.cores.size() > 2 && core == machine.cores.front();
     return 8 * contains(workers, core) + 4 * asked_for + 2 * remote + 1 * interrupted;
@@ -122,7 +126,7 @@ std::vector<int> choose_lane_cores(const Options& options, const Topology& machi
   for (auto core = machine.cores.rbegin(); core != machine.cores.rend(); ++core) {
     const bool only = machine.cores.size() == 1;
     if (!contains(workers, *core) && (only || *core != machine.cores.front()) &&
-        !contains(options.forwarder_cores, *core)) {
+        !contains(options.forwarder_cores, *core) && !contains(options.compute_cores, *core)) {
       free.push_back(*core);
     }
   }
@@ -172,6 +176,9 @@ void note(const Topology& machine, const Demand& demand, unsigned lanes, bool sh
   if (!placement.forwarder_cores.empty()) {
     text += ", their forwarders on " + list(placement.forwarder_cores);
   }
+  if (!placement.compute_cores.empty()) {
+    text += ", helpers that compute on " + list(placement.compute_cores);
+  }
   if (demand.needs_worker) {
     text += placement.more_worker_cores.empty() ? ", worker on " : ", workers on ";
     text += std::to_string(placement.worker_core);
@@ -192,6 +199,23 @@ void note(const Topology& machine, const Demand& demand, unsigned lanes, bool sh
                               ", the worker's, is on another NUMA node than the GPU, which is on node " +
                               std::to_string(demand.gpu_node));
   }
+}
+
+// A lane waits for helpers without sleeping: on one core neither would get on.
+Expected<void> check_compute_cores(const Placement& placement) {
+  const std::vector<int> workers = placement.worker_cores();
+  for (const int core : placement.compute_cores) {
+    const char* const whose = contains(placement.lane_cores, core)        ? "a lane's"
+                              : contains(placement.forwarder_cores, core) ? "a forwarder's"
+                              : contains(workers, core)                   ? "a worker's"
+                                                                          : nullptr;
+    if (whose == nullptr) continue;
+    return make_error("[engine] compute_cores: core " + std::to_string(core) + " is " + whose +
+                      ", too, which waits for what is computed there: name cores that nothing else of the gateway is "
+                      "on; lanes are on " +
+                      list(placement.lane_cores));
+  }
+  return {};
 }
 
 // How many threads so many lanes of each port can have, `limit` at most.
@@ -271,6 +295,8 @@ Expected<Placement> place(const Options& options, const Topology& machine, const
     placement.lane_cores =
         first(placement.lane_cores, paired_threads(of_a_port, static_cast<unsigned>(placement.lane_cores.size())));
   }
+  placement.compute_cores = options.compute_cores;
+  if (auto ok = check_compute_cores(placement); !ok) return tl::unexpected(ok.error());
   note(machine, demand, lanes, wanted < lanes && demand.threads_limit < lanes, placement);
   return placement;
 }
@@ -313,6 +339,7 @@ Expected<void> check_scheduling(Scheduling scheduling, bool busy) {
 std::vector<int> Placement::cores() const {
   std::vector<int> all = lane_cores;
   all.insert(all.end(), forwarder_cores.begin(), forwarder_cores.end());
+  all.insert(all.end(), compute_cores.begin(), compute_cores.end());
   const std::vector<int> workers = worker_cores();
   all.insert(all.end(), workers.begin(), workers.end());
   return all;

@@ -36,6 +36,7 @@ struct Demand {
 struct Placement {
   std::vector<int> lane_cores;         // one thread each; lanes are dealt to them in turn
   std::vector<int> forwarder_cores;    // one thread each; empty: lanes forward on the core on which they collect
+  std::vector<int> compute_cores;      // one helper each (compute_helpers.h)
   int worker_core = -1;                // -1: no worker
   std::vector<int> more_worker_cores;  // of further GPUs' workers; one that has another's where there are too few
   bool busy = false;                   // poll without sleeping

@@ -99,6 +99,33 @@ TEST(Placement, ChoosesCoresNearPortsAndGpu) {
   }
 }
 
+TEST(Placement, HelpersHaveCoresThatNothingElseIsOn) {
+  Options options;
+  options.compute_cores = {7, 6};
+  const auto placement = place(options, made_up(1, 8), {{{"lan", 0, 2}}, 4, true, 0});
+  ASSERT_TRUE(placement) << placement.error().message;
+  EXPECT_THAT(placement->lane_cores, ElementsAre(5, 4));
+  EXPECT_THAT(placement->compute_cores, ElementsAre(7, 6));
+  EXPECT_THAT(placement->cores(), ElementsAre(5, 4, 7, 6, 1));
+  EXPECT_THAT(placement->notes,
+              ElementsAre("8 cores, lanes on 5,4, helpers that compute on 7,6, worker on 1, busy polling"));
+  options.cores = {4, 6};
+  const auto shared = place(options, made_up(1, 8), {{{"lan", 0, 2}}, 4, true, 0});
+  ASSERT_FALSE(shared);
+  EXPECT_EQ(shared.error().message,
+            "[engine] compute_cores: core 6 is a lane's, too, which waits for what is computed there: name cores that "
+            "nothing else of the gateway is on; lanes are on 4,6");
+  options.cores = {};
+  options.compute_cores = {1};  // of two cores the lanes' own
+  const auto none_left = place(options, made_up(1, 2), {{{"lan", 0, 1}}, 4, false, 0});
+  ASSERT_FALSE(none_left);
+  EXPECT_THAT(none_left.error().message, testing::HasSubstr("core 1 is a lane's, too"));
+  options.compute_cores = {9};
+  const auto missing = place(options, made_up(1, 2), {{{"lan", 0, 1}}, 4, false, 0});
+  ASSERT_FALSE(missing);
+  EXPECT_THAT(missing.error().message, testing::HasSubstr("compute_cores: core 9 does not exist"));
+}
+
 TEST(Placement, TheConfigurationWinsAndFarCoresAreSaid) {
   Options options;
   options.cores = {1, 9};

@@ -196,9 +196,9 @@ class Egress {
 };
 
 // For an element that works on frames that leave, too, with device work: an encryption. What the last element has
-// decided to send, and what the host sends, it may send through a pass of its own behind all others, the pass of
-// departures. There the element is called again, with Batch::departs, and behind it the last element, which decides
-// anew: the element may put other headers on in classify(). One element of a chain has the trait.
+// decided to send, and what the host and elements send, it may send through a pass of its own behind all others, the
+// pass of departures. There the element is called again, with Batch::departs, and behind it the last element, which
+// decides anew: the element may put other headers on in classify(). One element of a chain has the trait.
 class Departure {
  public:
   static constexpr std::string_view trait_name = "departure";
@@ -208,7 +208,8 @@ class Departure {
   // nothing of it: the element drops such. classify() of the pass of departures follows with the marked rows, in the
   // same order. There Row::port is the port that the last element has sent them by.
   // classify() may add rows there (batch_edit.h, append_row()), of frames that count as emitted.
-  // `came_by`: the port that each row came in by, of the span; no_port: from the host.
+  // `came_by`: the port that each row came in by, of the span; no_port: from the host, or from an element, which has
+  // made it or decided on it in front of the last one (emitter.h).
   virtual void choose(Batch& batch, Span span, const std::uint16_t* came_by, Emitter& out) = 0;
 
  protected:
@@ -264,6 +265,23 @@ class Output {
 
  protected:
   ~Output() = default;
+};
+
+// For an element whose compute() is jobs that threads can do at the same time, such as packets to be enciphered.
+// Helpers
+// ([engine] compute_cores) then do a part of what lanes compute (compute_share.h).
+class Divisible {
+ public:
+  static constexpr std::string_view trait_name = "divisible";
+  // How many jobs compute() has to do for all rows of the batch.
+  virtual std::uint32_t jobs(const Batch& batch) const = 0;
+  // Does jobs [some.first, some.end()), as compute() would. Others of the batch, and of other batches, are done by
+  // other threads meanwhile, in any order. So it writes nothing but what is of these jobs alone, and of the thread.
+  // `thread`: 0: the lane's own, on which compute() runs, too; else a helper's, from 1 to Plan::helpers.
+  virtual void compute_jobs(Batch& batch, Span some, std::uint32_t thread) = 0;
+
+ protected:
+  ~Divisible() = default;
 };
 
 // For the mode zero-load: everything but the device's work.

@@ -130,6 +130,11 @@ bool ah_put_on(const PacketFormat& format, const InnerPacket& inner, std::uint64
   return true;
 }
 
+void ah_job(const PacketFormat& format, std::uint8_t* frame, std::uint32_t length, std::uint64_t sequence,
+            crypto::Job& job) {
+  fill_job(format, frame + ethernet, length - ethernet, static_cast<std::uint32_t>(sequence >> 32), job);
+}
+
 void ah_finish(const PacketFormat& format, std::uint8_t* frame, const crypto::Job& job, const AhKept& kept) {
   std::uint8_t* const ip = frame + ethernet;
   std::uint32_t at = kept.family == 4 ? sizeof(Ipv4Header) : sizeof(Ipv6Header);

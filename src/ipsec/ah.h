@@ -54,6 +54,10 @@ bool ah_put_on(const PacketFormat& format, const InnerPacket& inner, std::uint64
 // Of a frame that ah_put_on() has made, once its job is done: moves the tag into its place. The frame is ah_behind()
 // bytes shorter then.
 void ah_finish(const PacketFormat& format, std::uint8_t* frame, const crypto::Job& job, const AhKept& kept);
+// The job that ah_put_on() has made, once more, but for its key: for who computes what is inside first. `length`: of
+// the frame without the ah_behind() bytes.
+void ah_job(const PacketFormat& format, std::uint8_t* frame, std::uint32_t length, std::uint64_t sequence,
+            crypto::Job& job);
 
 // `frame` has format.icv bytes behind the IP packet that may be written. `upper`: of the sequence number, of ESN.
 // False: it is malformed, or has headers that are not authenticated here, and nothing has changed.

@@ -18,6 +18,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -34,6 +35,7 @@
 #include "base/published.h"
 #include "crypto/key_table.h"
 #include "ipsec/database.h"
+#include "ipsec/path_mtus.h"
 #include "ipsec/tables.h"
 #include "ipsec/view.h"
 
@@ -90,6 +92,11 @@ class Databases final : public Database {
   std::optional<Count> counts(Direction direction, const Selector& selector) const;
 
   void set_events(Events* events) override;
+
+  // How often the path MTU of a way has become smaller by an ICMP error. Such an error counts if it quotes a packet of
+  // an outbound SA that is there, larger than what it says, and one of the last `recent` that were sent.
+  std::uint64_t path_mtus_learnt() const { return path_mtus_learnt_.load(std::memory_order_relaxed); }
+  static constexpr std::uint32_t recent = 1U << 20;
 
   // Removed, and not ended yet: lanes may be in them. For tests and metrics.
   std::size_t leaving() const;
@@ -148,6 +155,8 @@ class Databases final : public Database {
   void look_at(Sa& sa, std::vector<Expiry>& expiries);
   void look_at_larvals(std::vector<Expiry>& expiries);
   void look_at_moves(std::vector<Move>& moves);
+  void look_at_path_mtus();
+  void set_path_mtu(const PathMtus::Way& way);
   void plan(const Sa& sa);
 
   bool take_policy(Direction direction, const Selector& selector);
@@ -173,6 +182,9 @@ class Databases final : public Database {
   std::priority_queue<Deadline, std::vector<Deadline>, std::greater<>> deadlines_;
   std::uint64_t last_serial_ = 0;
   std::mt19937_64 random_;
+
+  PathMtus path_mtus_;
+  std::atomic<std::uint64_t> path_mtus_learnt_{0};
 
   std::mutex telling_;  // held while events are said
   Events* events_ = nullptr;

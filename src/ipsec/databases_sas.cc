@@ -121,6 +121,8 @@ void Databases::put_sa(SaHandle made) {
   by_index_[sa.index] = &sa;
   plan(sa);
   if (sa.direction == Direction::out) {
+    const SaSettings& settings = sa.record->settings;
+    sa.path_mtu.store(path_mtus_.of({settings.source, settings.id.destination}), std::memory_order_relaxed);
     tables_->ways.add(sa);
     if (before != nullptr) tables_->ways.remove(*before);
   } else if (before != nullptr) {
@@ -153,6 +155,8 @@ Expected<void> Databases::update(const SaSettings& settings) {
   const bool lives_otherwise = settings.lifetime != sa->record->settings.lifetime;
   if (elsewhere) tables_->ways.remove(*sa);
   set_changeable(*sa, settings);
+  if (elsewhere)
+    sa->path_mtu.store(path_mtus_.of({settings.source, settings.id.destination}), std::memory_order_relaxed);
   if (lives_otherwise) {
     sa->record->soft_said = false;
     SaState dying = SaState::dying;
@@ -284,6 +288,7 @@ SaStatus Databases::status(const Sa& sa) const {
   };
   counters.first_used_at = used(sa.first_used);
   counters.last_used_at = used(sa.last_used);
+  status.path_mtu = sa.path_mtu.load(std::memory_order_relaxed);
   return status;
 }
 

@@ -48,6 +48,7 @@ Databases::Happened Databases::look(Time now) {
   }
   look_at_larvals(happened.expiries);
   look_at_moves(happened.moves);
+  look_at_path_mtus();
   happened.acquires = tables_->acquires.take(tables_->out, tables_->ways, now);
   reclaim();
   return happened;
@@ -121,6 +122,35 @@ void Databases::look_at_moves(std::vector<Move>& moves) {
     record.moved_port = moved.port;
     record.moved_said = now_;
     moves.push_back({status(*sa), source, moved.port});
+  }
+}
+
+void Databases::look_at_path_mtus() {
+  TooBig error;
+  for (std::size_t taken = 0; taken < Tables::most_too_big && tables_->too_big.pop(error); ++taken) {
+    const PathMtus::Way way{packet::IpAddress::from_bytes(error.family, error.source.data()),
+                            packet::IpAddress::from_bytes(error.family, error.destination.data())};
+    const Sas& sas = sas_[static_cast<std::size_t>(Direction::out)];
+    const auto at = sas.find({way.second, error.spi, error.protocol});
+    if (at == sas.end() || error.mtu >= error.length) continue;
+    const SaSettings& settings = at->second->record->settings;
+    if (settings.source != way.first || settings.udp.has_value() != error.in_udp) continue;
+    const std::uint64_t last = at->second->sequence.last();
+    if (static_cast<std::uint32_t>(last) - error.sequence >= std::min<std::uint64_t>(last, recent)) continue;
+    if (!path_mtus_.learn(way, error.mtu, now_)) continue;
+    path_mtus_learnt_.fetch_add(1, std::memory_order_relaxed);
+    set_path_mtu(way);
+  }
+  for (PathMtus::Way way; path_mtus_.expire(now_, way);) set_path_mtu(way);
+}
+
+// Of all its SAs.
+void Databases::set_path_mtu(const PathMtus::Way& way) {
+  const std::uint16_t mtu = path_mtus_.of(way);
+  const Sas& sas = sas_[static_cast<std::size_t>(Direction::out)];
+  for (auto at = sas.lower_bound({way.second, 0, Protocol{}}); at != sas.end() && at->first.destination == way.second;
+       ++at) {
+    if (at->second->record->settings.source == way.first) at->second->path_mtu.store(mtu, std::memory_order_relaxed);
   }
 }
 

@@ -124,8 +124,10 @@ void esp_put_on(const PacketFormat& format, const InnerPacket& inner, std::uint6
 void esp_checksum(const PacketFormat& format, std::uint8_t* frame, std::uint32_t length) {
   auto& ip = header_at<Ipv6Header>(frame, ethernet);
   std::uint32_t at = ethernet + sizeof ip;
-  for (std::uint8_t kind = ip.next_header; kind != packet::protocol_udp; at += (frame[at + 1] + 1U) * 8U) {
+  for (std::uint8_t kind = ip.next_header; kind != packet::protocol_udp;) {
+    const bool is_ah = kind == packet::protocol_ah;  // whose length is in other units (RFC 4302 2.2)
     kind = frame[at];
+    at += is_ah ? (frame[at + 1] + 2U) * 4U : (frame[at + 1] + 1U) * 8U;
   }
   auto& udp = header_at<UdpHeader>(frame, at);
   udp.checksum = 0;

@@ -39,7 +39,8 @@ std::uint32_t esp_most_inner(const PacketFormat& format, std::uint32_t mtu, std:
 void esp_put_on(const PacketFormat& format, const InnerPacket& inner, std::uint64_t sequence, std::uint8_t* frame,
                 crypto::Job& job);
 
-// Over IPv6 UDP has a checksum: of the whole frame, when the job is done. Cost: a pass over the packet.
+// Over IPv6 UDP has a checksum: of the whole frame, when the job is done. AH may be around it. Cost: a pass over the
+// packet.
 void esp_checksum(const PacketFormat& format, std::uint8_t* frame, std::uint32_t length);
 
 // --- In ---

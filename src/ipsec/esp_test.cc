@@ -3,9 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <vector>
 
+#include "ipsec/ah.h"
 #include "packet/checksum.h"
 #include "packet/ecn.h"
 #include "packet/metadata.h"
@@ -120,6 +122,49 @@ TEST(Esp, WhatIsPutOnIsTakenOff) {
           }
         }
       }
+    }
+  }
+}
+
+TEST(Esp, AhGoesAroundIt) {
+  for (const int family : {4, 6}) {
+    for (const bool udp : {false, true}) {
+      SaSettings sa = settings_of(Mode::tunnel, family);
+      if (udp) sa.udp = UdpPorts{};
+      const auto format = packet_format(sa);
+      SaSettings ah = settings_of(Mode::transport, family, crypto::Cipher::null);
+      ah.id.protocol = Protocol::ah;
+      ah.esn = true;
+      const auto around = packet_format(ah);
+      ASSERT_TRUE(around);
+      const std::vector<std::uint8_t> esp = put_on(*format, packet_of(4, 33), 7).frame;
+      InnerPacket inner;
+      ASSERT_TRUE(look_at_inner(esp.data(), static_cast<std::uint32_t>(esp.size()), Mode::transport, inner));
+      const std::uint32_t front = ah_front(*around), behind = ah_behind(*around);
+      std::vector<std::uint8_t> frame(front + esp.size() + behind);
+      std::copy(esp.begin(), esp.end(), frame.begin() + front);
+      crypto::Job job, again;
+      AhKept kept;
+      ASSERT_TRUE(ah_put_on(*around, inner, 0x2'0000'0009, frame.data(), job, kept));
+      ah_job(*around, frame.data(), static_cast<std::uint32_t>(frame.size() - behind), 0x2'0000'0009, again);
+      EXPECT_EQ(std::memcmp(&job, &again, sizeof job), 0);
+      std::fill(frame.end() - behind, frame.end(), 0xcc);  // as the job would write it
+      ah_finish(*around, frame.data(), job, kept);
+      frame.resize(frame.size() - behind);
+      std::vector<std::uint8_t> expected = esp;
+      if (udp && family == 6) {
+        esp_checksum(*format, frame.data(), static_cast<std::uint32_t>(frame.size()));
+        esp_checksum(*format, expected.data(), static_cast<std::uint32_t>(expected.size()));
+      }
+      EXPECT_EQ(ah_most_inner(*around, static_cast<std::uint32_t>(frame.size() - ethernet)), esp.size() - ethernet);
+      OuterView view;
+      ASSERT_EQ(find_outer(frame.data(), static_cast<std::uint32_t>(frame.size()), view), OuterKind::ipsec);
+      EXPECT_EQ(view.protocol, Protocol::ah);
+      frame.resize(frame.size() + behind);
+      ASSERT_TRUE(ah_look(*around, frame.data(), view, 2, job, kept));
+      const Taken taken = ah_take_off(*around, frame.data(), view, kept);
+      ASSERT_EQ(taken.content, Content::packet);
+      EXPECT_EQ(std::vector(frame.begin() + taken.front, frame.begin() + taken.front + taken.length), expected);
     }
   }
 }

@@ -80,7 +80,14 @@ OuterKind find_outer(const std::uint8_t* frame, std::uint32_t length, OuterView&
   view.source = meta.source(frame);
   view.destination = meta.destination(frame);
   view.in_udp = protocol == packet::protocol_udp;
-  if (meta.fragment()) return OuterKind::fragment;
+  if (meta.fragment()) {
+    std::uint32_t spi = 0;
+    const std::uint32_t at = meta.transport + sizeof(UdpHeader);
+    const bool shows = meta.has_ports && meta.destination_port == nat_traversal_port && at + sizeof spi <= meta.end;
+    if (shows) std::memcpy(&spi, frame + at, sizeof spi);
+    view.is_own_fragment = !view.in_udp || spi != 0;
+    return OuterKind::fragment;
+  }
   view.tos = meta.family == 4 ? frame[ethernet + 1] : packet::ipv6_traffic_class(frame + ethernet);
   view.at = meta.transport;
   view.length = meta.end - meta.transport;

@@ -22,6 +22,7 @@ struct OuterView {
   std::uint8_t family = 0;
   std::uint8_t tos = 0;
   bool in_udp = false;
+  bool is_own_fragment = false;          // of a fragment: it shows by itself that its packet holds ESP or AH
   std::uint16_t udp_source = 0;          // host order
   const std::uint8_t* source = nullptr;  // in the frame
   const std::uint8_t* destination = nullptr;
@@ -33,7 +34,8 @@ enum class OuterKind : std::uint8_t {
   fragment,   // of ESP or AH, or of UDP that may hold ESP: to be put together first
   cut,        // too short for its header
 };
-// IKE on port 4500 is `other`. Of a keepalive and a fragment only family, addresses and whether it is UDP are known.
+// IKE on port 4500 is `other`. Of a keepalive and a fragment only family, addresses and whether it is UDP are known. A
+// fragment of UDP shows that it is ESP's if it is the first, with the port and an SPI.
 // Frames with VLAN tags are `other`.
 OuterKind find_outer(const std::uint8_t* frame, std::uint32_t length, OuterView& view);
 

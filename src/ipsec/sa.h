@@ -64,10 +64,13 @@ struct alignas(64) Sa {
   Protocol protocol;
   Mode mode;
   Direction direction;
+  crypto::Cipher cipher;
+  crypto::Hash hash;
   std::uint8_t family;  // outer
   std::atomic<SaState> state{SaState::valid};
   std::atomic<bool> limited{false};          // has a lifetime in packets or bytes
   std::array<std::uint8_t, 16> destination;  // as in a frame: what an inbound SA is found by
+  std::atomic<std::uint16_t> path_mtu{0};    // out: of the way to there, learnt (path_mtus.h); 0: none
   std::atomic<const Outer*> outer{nullptr};
   std::atomic<const MaskedKey*> inner{nullptr};  // of SaSettings::selector; null: any
 

@@ -112,6 +112,7 @@ struct SaStatus {
   SaSettings settings;  // without keys
   SaState state = SaState::valid;
   SaCounters counters = {};
+  std::uint16_t path_mtu = 0;  // out: learnt of the way between its ends; 0: none
 };
 
 }  // namespace sluice::ipsec

@@ -15,6 +15,7 @@
 #include "ipsec/sad.h"
 #include "ipsec/slot_pool.h"
 #include "ipsec/spd.h"
+#include "ipsec/too_big.h"
 #include "ipsec/ways.h"
 
 namespace sluice::ipsec {
@@ -39,8 +40,9 @@ struct Tables {
         in_counts(lanes, policies),
         shares(lanes, sas),
         due(sas),
-        moved(most_moved) {}
-  static constexpr std::size_t most_moved = 1024;
+        moved(most_moved),
+        too_big(most_too_big) {}
+  static constexpr std::size_t most_moved = 1024, most_too_big = 256;
 
   SlotPool<Sa> pool;
   Spd out, in;
@@ -51,6 +53,7 @@ struct Tables {
   Acquires acquires;
   DueSet due;  // SAs that have reached something
   BoundedQueue<Moved> moved;
+  BoundedQueue<TooBig> too_big;
   alignas(64) std::atomic<std::uint32_t> seconds{1};  // since the start, and 1: the watcher's clock for lanes
 };
 

@@ -69,6 +69,10 @@ class View {
   // Sa::outer. Said to who watches, once.
   void note_moved(Sa& sa, const std::uint8_t* source, std::uint16_t port) const;
 
+  // An ICMP error about a packet that may be of an outbound SA. The watcher judges it; what comes faster than it looks
+  // is let go.
+  void note_too_big(const TooBig& error) const { tables_.too_big.push(error); }
+
   // The watcher's clock, in steps of a second.
   std::uint32_t seconds() const { return tables_.seconds.load(std::memory_order_relaxed); }
 

@@ -24,12 +24,15 @@ Expected<FrameMix> FrameMix::make(std::string_view name, std::uint64_t seed) {
   if (name == "rtp") {
     return FrameMix(std::string(name), {{whole, 242, 1370, 188}}, seed);
   }
+  if (name == "uniform") {
+    return FrameMix(std::string(name), {{whole, 64, 1518, 1}}, seed);
+  }
   std::uint32_t size = 0;
   const auto [end, ec] = std::from_chars(name.data(), name.data() + name.size(), size);
   if (ec == std::errc() && end == name.data() + name.size() && size >= smallest_frame && size <= largest_frame) {
     return FrameMix(std::string(name), {{whole, size, size, 1}}, seed);
   }
-  return make_error("'" + std::string(name) + "' is not a frame mix: it must be heavy-tail, imix, rtp or a size from " +
+  return make_error("'" + std::string(name) + "' is not a frame mix: it must be heavy-tail, imix, rtp, uniform or a size from " +
                     std::to_string(smallest_frame) + " to " + std::to_string(largest_frame));
 }
 

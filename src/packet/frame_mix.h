@@ -8,6 +8,7 @@
 //   "imix"        61.22 % of 60, 23.47 % of 536, 15.31 % of 1,360
 //   "rtp"         242, 430, ... 1370 (steps of 188: one to seven MPEG-TS cells behind Ethernet, IPv4, UDP and
 //                 RTP), evenly
+//   "uniform"     64 to 1,518, evenly
 //
 // The smallest frame is 64 bytes: smaller sizes of a mix are raised to it, and "64" means 64 bytes without FCS.
 //

@@ -31,6 +31,7 @@ TEST(FrameMix, MeansAndLargest) {
       {"heavy-tail", 606, 1459},
       {"imix", 0.6122 * 64 + 0.2347 * 536 + 0.1531 * 1360, 1360},
       {"rtp", (242 + 1370) / 2.0, 1370},
+      {"uniform", (64 + 1518) / 2.0, 1518},
   };
   for (const auto& c : cases) {
     const FrameMix mix = FrameMix::make(c.name).value();
@@ -86,7 +87,7 @@ TEST(FrameMix, RefusesWhatItDoesNotKnow) {
     ASSERT_FALSE(mix) << name;
     EXPECT_EQ(
         mix.error().message,
-        "'" + std::string(name) + "' is not a frame mix: it must be heavy-tail, imix, rtp or a size from 64 to 9216");
+        "'" + std::string(name) + "' is not a frame mix: it must be heavy-tail, imix, rtp, uniform or a size from 64 to 9216");
   }
 }
 

@@ -4,9 +4,11 @@ comes in as such leaves the device. Some hundred packets a second.
     python3 esp_host.py '{"device": "tun0", "addresses": ["10.20.0.1/24"], "routes": ["10.1.0.0/24"], "mtu": 1300,
                           "out": [SA], "in": [SA], "log": "FILE"}'
     SA: {"spi": 4097, "source": "192.0.2.2", "destination": "192.0.2.1", "protocol": "esp", "crypt": "AES-CBC", "key": HEX,
-         "auth": "SHA2-256-128", "auth_key": HEX, "udp": [4500, 4500], "esn": false, "inner": 4, "first": 1}
+         "auth": "SHA2-256-128", "auth_key": HEX, "udp": [4500, 4500], "esn": false, "inner": 4, "first": 1, "around": SA}
 
-`inner`: the family that the SA carries (out). The log has a line of JSON for each packet that came in: its SPI, sequence number,
+    python3 esp_host.py seal '{"sa": SA, "packet": HEX}'      prints the packet that it becomes
+
+`inner`: the family that the SA carries (out). `around`: of AH in transport mode, which is around the packets of this SA. The log has a line of JSON for each packet that came in: its SPI, sequence number,
 length, TOS, DF, TTL, and "ok", or why it was refused.
 """
 
@@ -22,15 +24,18 @@ import sys
 from scapy.layers.inet import IP, UDP
 from scapy.layers.inet6 import IPv6
 from scapy.layers.ipsec import AH, ESP, SecurityAssociation
+from scapy.packet import bind_layers, split_layers
 
 TUNSETIFF, IFF_TUN, IFF_NO_PI = 0x400454CA, 1, 0x1000
 PROTOCOLS = {"esp": (ESP, 50), "ah": (AH, 51)}
 
 
 def association(given):
-    """scapy's, in tunnel mode."""
+    """scapy's, in tunnel mode but for AH that is around ESP."""
     v6 = ":" in given["source"]
-    header = (IPv6 if v6 else IP)(src=given["source"], dst=given["destination"])
+    header = None if given.get("transport") else (IPv6 if v6 else IP)(src=given["source"], dst=given["destination"])
+    if given.get("id"):
+        header.id = given["id"]
     more = {"nat_t_header": UDP(sport=given["udp"][0], dport=given["udp"][1])} if given.get("udp") else {}
     if given.get("protocol", "esp") == "esp":
         more |= {"crypt_algo": given["crypt"], "crypt_key": bytes.fromhex(given.get("key", "")) or None}
@@ -38,6 +43,21 @@ def association(given):
         more |= {"auth_algo": given["auth"], "auth_key": bytes.fromhex(given["auth_key"])}
     return SecurityAssociation(PROTOCOLS[given.get("protocol", "esp")][0], spi=given["spi"], tunnel_header=header,
                                seq_num=given.get("first", 1), esn_en=given.get("esn", False), **more)
+
+
+def put_around(sa, sealed):
+    """AH around ESP. Where scapy sees ESP in a packet, it signs that alone."""
+    split_layers(IP, ESP, proto=50)
+    split_layers(IPv6, ESP, nh=50)
+    try:
+        return sa.encrypt(type(sealed)(bytes(sealed)))
+    finally:
+        bind_layers(IP, ESP, proto=50)
+        bind_layers(IPv6, ESP, nh=50)
+
+
+def with_around(sas):
+    return [*sas, *({**sa["around"], "transport": True} for sa in sas if "around" in sa)]
 
 
 def open_tun(name):
@@ -53,9 +73,10 @@ class Peer:
                         *(f"addr add {one} dev {given['device']} {'nodad' if ':' in one else ''}" for one in given["addresses"]),
                         *(f"{'-6 ' if ':' in one else ''}route add {one} dev {given['device']}" for one in given["routes"])):
             subprocess.run(["ip", *command.split()], check=True)
-        made = {sa["spi"]: association(sa) for sa in given["out"]}  # one for all families that it carries
+        made = {sa["spi"]: association(sa) for sa in with_around(given["out"])}  # one for all families that it carries
+        self.around = {sa["spi"]: made[sa["around"]["spi"]] for sa in given["out"] if "around" in sa}
         self.out = {sa.get("inner", 4): (made[sa["spi"]], sa) for sa in given["out"]}
-        self.inbound = {sa["spi"]: (association(sa), sa) for sa in given["in"]}
+        self.inbound = {sa["spi"]: (association(sa), sa) for sa in with_around(given["in"])}
         self.log = open(given["log"], "w", buffering=1, encoding="utf-8")
         self.raw4 = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_RAW)
         self.events = selectors.DefaultSelector()
@@ -88,6 +109,10 @@ class Peer:
             return
         sa, given = self.out[family]
         sealed = sa.encrypt((IP if family == 4 else IPv6)(packet), esn=(sa.seq_num >> 32) if given.get("esn") else None)
+        around = self.around.get(given["spi"])
+        number = PROTOCOLS["ah" if around else given.get("protocol", "esp")][1]
+        if around:
+            sealed = put_around(around, sealed)
         if isinstance(sealed, IP):
             if given.get("udp"):  # scapy leaves the length of the header alone
                 sealed[UDP].len, sealed[UDP].chksum = 8 + len(sealed[UDP].payload), 0
@@ -95,7 +120,6 @@ class Peer:
         elif given.get("udp"):
             self.udp[socket.AF_INET6].sendto(bytes(sealed[UDP].payload), (given["destination"], given["udp"][1]))
         else:
-            number = PROTOCOLS[given.get("protocol", "esp")][1]
             self.sockets[socket.AF_INET6, number].sendto(bytes(sealed.payload), (given["destination"], 0))
 
     def arrive4(self, one):
@@ -106,7 +130,7 @@ class Peer:
         content, _, _, (source, *_) = one.recvmsg(65536)
         given = next((sa for _, sa in self.inbound.values() if sa["source"] == source), None)
         if given:
-            header = IPv6(src=source, dst=given["destination"], nh=PROTOCOLS[given.get("protocol", "esp")][1])
+            header = IPv6(src=source, dst=given["destination"], nh=one.proto)
             self.take(IPv6(bytes(header / content)), None, None, None)
 
     def arrive_udp(self, one):
@@ -128,7 +152,11 @@ class Peer:
             self.log.write(json.dumps({**seen, "why": "no such SPI"}) + "\n")
             return
         try:
-            inner = bytes(sa.decrypt(packet, esn=0 if given.get("esn") else None))
+            opened = sa.decrypt(packet, esn=0 if given.get("esn") else None)
+            if given.get("transport") and ESP in type(opened)(bytes(opened)):
+                self.log.write(json.dumps({**seen, "ok": True}) + "\n")
+                return self.take(type(opened)(bytes(opened)), tos, df, ttl)
+            inner = bytes(opened)
         except Exception as error:  # whatever scapy finds wrong with it
             self.log.write(json.dumps({**seen, "why": f"{type(error).__name__}: {error}"}) + "\n")
             return
@@ -136,5 +164,19 @@ class Peer:
         os.write(self.tun, inner)
 
 
+def seal(given):
+    """One packet, sealed."""
+    sa, packet = given["sa"], bytes.fromhex(given["packet"])
+    sealed = association(sa).encrypt((IP if packet[0] >> 4 == 4 else IPv6)(packet), esn=0 if sa.get("esn") else None)
+    if UDP in sealed and sa.get("udp"):
+        sealed[UDP].len, sealed[UDP].chksum = 8 + len(sealed[UDP].payload), 0
+    if "around" in sa:
+        sealed = put_around(association({**sa["around"], "transport": True}), sealed)
+    return bytes(sealed).hex()
+
+
 if __name__ == "__main__":
+    if sys.argv[1] == "seal":
+        print(seal(json.loads(sys.argv[2])))
+        sys.exit()
     Peer(json.loads(sys.argv[1])).run()

@@ -9,8 +9,10 @@ What goes between the addresses of the second line goes by the tunnel alone.
 
 import json
 import pathlib
+import struct
 import sys
 
+from frames import packet4
 from hosts import wait_until
 from topology import Topology
 
@@ -19,6 +21,7 @@ INSIDE4, INSIDE6 = "10.11.0.2", "2001:db8:11::2"
 FAR4, FAR6 = "10.20.0.1", "2001:db8:20::1"
 ENDS = {4: ("10.2.0.1", "10.2.0.2"), 6: ("2001:db8:2::1", "2001:db8:2::2")}
 OUT_SPI, IN_SPI = 0x1001, 0x2002
+AH_SPI = 0x10000  # so much more has AH around ESP
 
 
 def key(length, first=0x10):
@@ -36,13 +39,22 @@ ALGORITHMS = {
     "aes256gcm16": ("AES-GCM", 36, None, 0),
     "chacha20poly1305": ("CHACHA20-POLY1305", 36, None, 0),
     "null-sha256": ("NULL", 0, "SHA2-256-128", 32),
+    "null-sha512": ("NULL", 0, "SHA2-512-256", 64),
 }
 
 
-class Tunnel(Topology):
-    """`outer`: the family of the tunnel; `sa`: more lines of both SAs, `peer`: more of what scapy knows of them."""
+def udp4(source, destination, payload, ports=(4000, 4000)):
+    """An IPv4 packet of UDP."""
+    return packet4(17, struct.pack("!HHHH", *ports, 8 + len(payload), 0) + payload, source=source, destination=destination)[14:]
 
-    def __init__(self, folder, proposal="aes128gcm16", outer=4, protocol="esp", sa=(), peer=None, chain=("ipsec", "route"), **configuration):
+
+class Tunnel(Topology):
+    """`outer`: the family of the tunnel; `sa`: more lines of both SAs, `peer`: more of what scapy knows of them; `around`: the
+    proposal of AH that is around ESP; `peer_mtu`: of what the peer sends through the tunnel."""
+
+    def __init__(self, folder, proposal="aes128gcm16", outer=4, protocol="esp", sa=(), peer=None, chain=("ipsec", "route"), around=None, peer_mtu=1300,
+                 **configuration):
+        self.around, self.number, self.peer_mtu = around, 1, peer_mtu
         self.proposal, self.outer, self.protocol, self.sa_lines, self.peer_more = proposal, outer, protocol, sa, peer or {}
         self.log = pathlib.Path(folder) / "esp_host.log"
         super().__init__(folder, chain=list(chain), more=self.ipsec(), **configuration)
@@ -61,11 +73,40 @@ class Tunnel(Topology):
             text += f'key = "{key(cipher_key)}"\n' if cipher_key else ""
             text += f'auth_key = "{key(auth_key, 0x80)}"\n' if auth_key else ""
             text += "".join(f"{line}\n" for line in self.sa_lines)
+            if self.around:
+                text += (f'\n[[ipsec.sa]]\nname = "ah {direction}"\ndirection = "{direction}"\nsource = "{source}"\ndestination = "{destination}"\n'
+                         f'spi = {spi + AH_SPI}\nprotocol = "ah"\nmode = "transport"\nproposal = "{self.around}"\nreqid = 8\n'
+                         f'auth_key = "{key(ALGORITHMS["null-" + self.around][3], 0x33)}"\n')
         for inside, far in (("10.11.0.0/24", "10.20.0.0/24"), ("2001:db8:11::/64", "2001:db8:20::/64")):
             for direction, source, destination, ends in (("out", inside, far, (here, there)), ("in", far, inside, (there, here))):
                 text += (f'\n[[ipsec.policy]]\ndirection = "{direction}"\nsource = "{source}"\ndestination = "{destination}"\n'
                          f'tunnel_source = "{ends[0]}"\ntunnel_destination = "{ends[1]}"\nprotocol = "{self.protocol}"\nreqid = 7\n')
+                text += "ah_around = true\nah_reqid = 8\n" if self.around else ""
         return text
+
+    def around_of(self, spi, source, destination, first=0x33):
+        if not self.around:
+            return {}
+        auth, auth_key = ALGORITHMS["null-" + self.around][2:]
+        return {"around": {"protocol": "ah", "auth": auth, "auth_key": key(auth_key, first), "spi": spi + AH_SPI, "source": source,
+                           "destination": destination, "first": self.number}}
+
+    def peer_sa(self):
+        """What scapy has to know of both."""
+        crypt, cipher_key, auth, auth_key = self.algorithm()
+        return {"protocol": self.protocol, "crypt": crypt, "key": key(cipher_key), "auth": auth, "auth_key": key(auth_key, 0x80), **self.peer_more}
+
+    def sealed(self, inner, **more):
+        """A frame from the peer that holds this packet, with a number that it has not had before. `around`: None for no AH; `key`: AH's."""
+        here, there = ENDS[self.outer]
+        self.number += 1000
+        sa = {**self.peer_sa(), "spi": IN_SPI, "source": there, "destination": here, "first": self.number,
+              "id": self.number % 65536 if self.outer == 4 else None,
+              **self.around_of(IN_SPI, there, here, more.pop("key", 0x33)), **more}
+        sa = {name: value for name, value in sa.items() if value is not None}
+        said = self.server.run(["/usr/bin/python3", str(ESP_HOST), "seal", json.dumps({"sa": sa, "packet": inner.hex()})])
+        to = bytes.fromhex(self.router_mac("sl-wan").replace(":", ""))
+        return to + bytes.fromhex("0200000000fe") + (b"\x08\x00" if self.outer == 4 else b"\x86\xdd") + bytes.fromhex(said.strip())
 
     def __enter__(self):
         super().__enter__()
@@ -89,11 +130,12 @@ class Tunnel(Topology):
 
     def start_peer(self):
         here, there = ENDS[self.outer]
-        crypt, cipher_key, auth, auth_key = self.algorithm()
-        sa = {"protocol": self.protocol, "crypt": crypt, "key": key(cipher_key), "auth": auth, "auth_key": key(auth_key, 0x80), **self.peer_more}
+        sa = self.peer_sa()
         given = {"device": "tun0", "addresses": [f"{FAR4}/24", f"{FAR6}/64"], "routes": ["10.11.0.0/24", "2001:db8:11::/64"], "log": str(self.log),
-                 "out": [{**sa, "spi": IN_SPI, "source": there, "destination": here, "inner": inner} for inner in (4, 6)],
-                 "in": [{**sa, "spi": OUT_SPI, "source": here, "destination": there}]}
+                 "mtu": self.peer_mtu,
+                 "out": [{**sa, "spi": IN_SPI, "source": there, "destination": here, "inner": inner, **self.around_of(IN_SPI, there, here)}
+                         for inner in (4, 6)],
+                 "in": [{**sa, "spi": OUT_SPI, "source": here, "destination": there, **self.around_of(OUT_SPI, here, there)}]}
         # One SA sends both families, so one sequence of numbers.
         self.peer = self.server.spawn(["/usr/bin/python3", str(ESP_HOST), json.dumps(given)], stdout=open(f"{self.log}.out", "wb"), stderr=sys.stderr)
         assert wait_until(lambda: "ready" in pathlib.Path(f"{self.log}.out").read_text()), "esp_host.py did not start"

@@ -5,7 +5,7 @@ import struct
 import pytest
 from capture import Capture
 from hosts import iperf3, wait_until
-from ipsec_tunnel import ALGORITHMS, FAR4, FAR6, INSIDE4, OUT_SPI, Tunnel
+from ipsec_tunnel import AH_SPI, ALGORITHMS, FAR4, FAR6, INSIDE4, OUT_SPI, Tunnel, udp4
 
 ALL_KINDS = {
     "over IPv6": {"outer": 6},
@@ -16,6 +16,8 @@ ALL_KINDS = {
     "AH": {"protocol": "ah", "proposal": "sha256"},
     "AH over IPv6": {"protocol": "ah", "proposal": "sha256", "outer": 6},
     "padded": {"sa": ("pad_to = 600",)},
+    "AH around ESP": {"around": "sha256"},
+    "AH around ESP over IPv6": {"around": "sha512", "proposal": "aes128-sha1", "outer": 6},
 }
 
 
@@ -70,10 +72,33 @@ def test_what_does_not_fit_is_answered_or_fragmented(tunnel):
     assert tunnel.ping(2, fits, FAR4, "-M", "do") == 2
     said = tunnel.client.run(["ping", "-n", "-I", INSIDE4, "-c", "1", "-W", "1", "-M", "do", "-s", str(fits + 1), FAR4], check=False)
     assert "mtu = 1446" in said or "mtu=1446" in said, said
+    assert "From 10.1.0.1" in said, "the router says so"
     tunnel.client.ip("route flush cache")
     before = tunnel.metric("ipsec_fragmented")
     assert tunnel.ping(2, 2500, FAR4, "-M", "dont") == 2
     assert tunnel.metric("ipsec_fragmented") >= before
+
+
+def test_esp_with_ah_around_it_is_both_or_none(tmp_path):
+    """Sizes count both headers, and what lacks one of them is not let in."""
+    with Tunnel(tmp_path, around="sha256") as one:
+        one.start()
+        fits = 1446 - 28 - 28  # less than ESP alone by AH's header, 12 bytes and the ICV of 16
+        assert one.ping(2, fits, FAR4, "-M", "do") == 2
+        said = one.client.run(["ping", "-n", "-I", INSIDE4, "-c", "1", "-W", "1", "-M", "do", "-s", str(fits + 1), FAR4], check=False)
+        assert f"mtu = {fits + 28}" in said or f"mtu={fits + 28}" in said, said
+        assert one.ping(2, 2500, FAR4, "-M", "dont") == 2
+        with Capture(one.server, "eth0") as capture:
+            assert one.ping(2) == 2
+        assert {frame[23] for frame in capture.frames if frame[12:14] == b"\x08\x00"} == {51}
+        seen = {packet["spi"] for packet in one.seen()}
+        assert seen == {OUT_SPI, OUT_SPI + AH_SPI}
+        assert all(frame[12:14] != b"\x08\x00" or frame[34] == 50 for frame in capture.frames), "AH says that ESP follows"
+        for what, more in (("ESP without AH", {"around": None}), ("AH of another key", {"key": 0x34})):
+            drops = one.gateway.drops()
+            one.server.send_frames([one.sealed(udp4(FAR4, INSIDE4, b"half"), **more)])
+            reason = "ipsec_policy" if more.get("key") is None else "ipsec_bad_icv"
+            assert wait_until(lambda: one.gateway.drops().get(reason, 0) == drops.get(reason, 0) + 1), (what, one.gateway.drops())
 
 
 def test_the_gateway_itself_is_inside(tunnel):

@@ -199,6 +199,7 @@ engine::Options bench_options(const control::Config& config, const ReplayedOptio
                               unsigned streams, unsigned packet) {
   engine::Options options = config.engine;
   options.admission = engine::Admit::all;
+  options.compute_cores.clear();  // what is admitted does not count on them
   options.mode = engine::Mode::full;
   if (bench.on_gpu) {
     options.cpu_below = 0;

@@ -26,12 +26,10 @@ inline const packet::Reason ipsec_congested = packet::register_reason(
     "ipsec_congested", "marked as congested on the way, for an inside that would not know the mark (RFC 6040)");
 inline const packet::Reason ipsec_fragment =
     packet::register_reason("ipsec_fragment", "a fragment of ESP or AH that could not be put together");
-inline const packet::Reason ipsec_no_room =
-    packet::register_reason("ipsec_no_room", "the frame's buffer has no room for the headers of the SA");
+inline const packet::Reason ipsec_no_room = packet::register_reason(
+    "ipsec_no_room", "the frame's buffer has no room for the headers of the SA, or for a packet that was put together");
 inline const packet::Reason ipsec_unresolved =
     packet::register_reason("ipsec_unresolved", "the way to the other end of the SA is not known yet: ctl routes");
-inline const packet::Reason ipsec_two_templates = packet::register_reason(
-    "ipsec_two_templates", "a policy wants the packet protected twice, by ESP and AH, which is not done here yet");
 inline const packet::Reason ipsec_unprotected =
     packet::register_reason("ipsec_unprotected", "a frame that Sluice made itself, and that a policy wants protected");
 

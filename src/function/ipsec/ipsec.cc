@@ -21,8 +21,8 @@ namespace {
 
 // A lane's batches: of the first pass, and of departures.
 constexpr std::size_t passes = 2;
-// Of a frame, in front of the first authenticated byte: Ethernet, IPv6 and UDP headers.
-constexpr std::uint32_t most_in_front = 62;
+// Of packets, within which a warp's may be: as of crypto's own order.
+constexpr std::uint32_t range_bytes = 256;
 constexpr std::size_t readers_of_lane = passes * engine::batches_range.most + 1;
 
 Expected<std::uint64_t> register_flag() {
@@ -35,7 +35,13 @@ Expected<std::uint64_t> register_flag() {
 
 }  // namespace
 
-Ipsec::Ipsec(IpsecOptions options, const engine::PortTable& ports) : options_(std::move(options)), ports_(ports) {}
+Ipsec::Ipsec(IpsecOptions options, const engine::PortTable& ports) : options_(std::move(options)), ports_(ports) {
+  for (const CipherName& one : ipsec_ciphers()) {
+    if (std::ranges::find(options_.cores_compute, one.name) == options_.cores_compute.end()) {
+      on_device_ |= 1U << static_cast<unsigned>(one.cipher);
+    }
+  }
+}
 Ipsec::~Ipsec() = default;
 
 engine::Shape Ipsec::shape() const {
@@ -48,8 +54,8 @@ engine::Shape Ipsec::shape() const {
 void* Ipsec::find_trait(std::string_view name) {
   if (name == IpsecControl::trait_name) return control_.get();
   return engine::offer<engine::Ingress, engine::Departure, engine::TxHook, engine::Metrics, engine::DeviceCycle,
-                       engine::Grouping, engine::Recovery, engine::NullDevice, engine::ChainRule, engine::SelfCheck,
-                       engine::View>(name, this);
+                       engine::Grouping, engine::Recovery, engine::NullDevice, engine::Divisible, engine::ChainRule,
+                       engine::SelfCheck, engine::View>(name, this);
 }
 
 bool Ipsec::check_chain(const engine::Pipeline& pipeline, Settings& section, bool /*was_right*/,
@@ -73,6 +79,11 @@ Expected<void> Ipsec::prepare(const engine::Plan& plan) {
     lanes_.push_back(std::make_unique<Lane>(std::move(*cpu)));
     lanes_.back()->chosen.reserve(std::size_t{4} * engine::most_classified);
   }
+  for (std::uint32_t helper = 0; helper < plan.helpers; ++helper) {
+    auto cpu = crypto::Cpu::make();
+    if (!cpu) return make_error("[ipsec] " + cpu.error().message);
+    helpers_.push_back(std::move(*cpu));
+  }
   if (auto ok = crypto::self_test(lanes_.front()->cpu); !ok) return make_error("[ipsec] " + ok.error().message);
   // Of each SA one key; those of SAs that are removed wait until no lane uses them.
   const std::uint32_t sas = options_.max_sas + options_.max_sas / 4 + 16;
@@ -87,9 +98,7 @@ Expected<void> Ipsec::prepare(const engine::Plan& plan) {
   const auto flag = register_flag();
   if (!flag) return make_error("[ipsec] " + flag.error().message);
   looked_at_ = *flag;
-  if (Routing* const routing = plan.pipeline == nullptr ? nullptr : plan.pipeline->first<Routing>()) {
-    routes_ = &routing->table();
-  }
+  routing_ = plan.pipeline == nullptr ? nullptr : plan.pipeline->first<Routing>();
   auto control = IpsecControl::make(*databases_, {.sas = options_.max_sas, .policies = options_.max_policies});
   if (!control) return make_error("[ipsec] " + control.error().message);
   control_ = std::move(*control);
@@ -104,7 +113,7 @@ Expected<void> Ipsec::attach(device::Gpu& gpu, const engine::DevicePlan& plan) {
   const std::uint32_t packet_bytes = device_packet_bytes(plan.frame_bytes);
   if (auto ok = devices_.attach(gpu, plan, *keys_, packet_bytes); !ok)
     return make_error("[ipsec] " + ok.error().message);
-  most_on_device_ = capacity_on_device_ = packet_bytes;
+  most_on_device_ = packet_bytes;
   return {};
 }
 
@@ -132,7 +141,7 @@ void Ipsec::begin(engine::Batch& batch, const IpsecArea& area, const ipsec::View
   header.installs = devices_.installs();
   header.jobs = header.finished = 0;
   header.kept = batch.capacity;
-  header.kept_done = header.not_computed = false;
+  header.kept_done = header.is_small = header.is_mixed = header.not_computed = false;
   header.runs.clear();
 }
 
@@ -146,18 +155,21 @@ void Ipsec::classify(engine::Batch& batch, engine::Span span) {
 }
 
 std::uint32_t Ipsec::take_place(const engine::Batch& batch, const IpsecArea& area, std::uint32_t i, const ipsec::Sa& sa,
-                                std::uint32_t bytes) const {
-  const bool for_device = devices_.is_there() && sa.on_gpus && sa.installs <= area.header->installs &&
-                          bytes <= most_on_device_ &&
-                          engine::capacity_from(batch, i) >= capacity_on_device_ + most_in_front;
-  if (devices_.is_there() && !for_device) return area.header->kept - 1;
-  return area.header->jobs;
+                                std::uint32_t offset, std::uint32_t bytes) const {
+  if (!devices_.is_there()) return area.header->jobs;
+  const bool for_device = sa.on_gpus && (on_device_ >> static_cast<unsigned>(sa.cipher) & 1) != 0 &&
+                          sa.installs <= area.header->installs && bytes <= most_on_device_ &&
+                          engine::capacity_from(batch, i) >= offset + most_on_device_;
+  return for_device ? area.header->jobs : area.header->kept - 1;
 }
 
-void Ipsec::note_job(const IpsecArea& area, std::uint32_t place, std::uint32_t bytes) const {
+void Ipsec::note_job(const IpsecArea& area, std::uint32_t place, const ipsec::Sa& sa, std::uint32_t bytes) const {
   area.verdicts[place] = crypto::Verdict::tag_mismatch;  // until it is computed
   if (place == area.header->jobs) {
-    ++area.header->jobs;
+    const std::uint32_t label =
+        static_cast<std::uint32_t>(sa.cipher) << 24 | static_cast<std::uint32_t>(sa.hash) << 16 | bytes / range_bytes;
+    if (area.header->jobs++ == 0) area.header->label = label;
+    area.header->is_mixed |= label != area.header->label;
     area.header->runs.add(area.jobs[place].data, bytes);
   } else {
     area.header->kept = place;
@@ -173,7 +185,17 @@ void Ipsec::compute(engine::Batch& batch, engine::Span span) {
   };
   const std::size_t from = at(span.first);
   const std::size_t jobs = at(span.end()) - from;
-  if (jobs != 0) lane_of(batch).cpu.run(*keys_, {a.jobs + from, jobs}, {a.verdicts + from, jobs});
+  if (jobs != 0) compute_jobs(batch, {static_cast<std::uint32_t>(from), static_cast<std::uint32_t>(jobs)}, 0);
+}
+
+std::uint32_t Ipsec::jobs(const engine::Batch& batch) const {
+  return IpsecArea(area(batch), batch.capacity).header->jobs;
+}
+
+void Ipsec::compute_jobs(engine::Batch& batch, engine::Span some, std::uint32_t thread) {
+  const IpsecArea a(area(batch), batch.capacity);
+  crypto::Cpu& cpu = thread == 0 ? lane_of(batch).cpu : helpers_[thread - 1];
+  cpu.run(*keys_, {a.jobs + some.first, some.count}, {a.verdicts + some.first, some.count});
 }
 
 [[gnu::noinline]] void Ipsec::compute_kept(const engine::Batch& batch, const IpsecArea& a) {
@@ -195,10 +217,16 @@ Expected<void> Ipsec::launch_together(std::span<engine::Batch* const> batches, d
   for (engine::Batch* const batch : batches) {
     const IpsecArea a(area(*batch), batch->capacity);
     if (a.header->jobs == 0) continue;
+    if (a.header->jobs < options_.gpu_at_least) {
+      a.header->is_small = true;
+      continue;
+    }
     all[count] = {};
     all[count].jobs = a.jobs;
     all[count].verdicts = a.verdicts;
     all[count].count = a.header->jobs;
+    all[count].makes_order = a.header->is_mixed;
+    all[count].opens = !batch->departs;
     all[count++].runs = &a.header->runs;
   }
   if (count == 0) return {};
@@ -207,6 +235,7 @@ Expected<void> Ipsec::launch_together(std::span<engine::Batch* const> batches, d
 
 void Ipsec::lost(engine::Batch& batch) {
   const IpsecArea a(area(batch), batch.capacity);
+  if (std::exchange(a.header->is_small, false)) return;  // compute() follows
   for (std::uint32_t job = 0; job < a.header->jobs; ++job) {
     IpsecArea::Work& work = a.works[job];
     if (work.sa == nullptr) continue;
@@ -226,6 +255,10 @@ void Ipsec::null_result(engine::Batch& batch) {
 
 void Ipsec::apply(engine::Batch& batch, engine::Span span, engine::Emitter& out) {
   const IpsecArea a(area(batch), batch.capacity);
+  if (std::exchange(a.header->is_small, false)) {
+    compute(batch, {0, batch.count});
+    lane_of(batch).small.add(a.header->jobs);
+  }
   if (a.header->kept != batch.capacity && !a.header->kept_done) [[unlikely]] {
     compute_kept(batch, a);
   }
@@ -247,15 +280,22 @@ std::vector<engine::Metric> Ipsec::metrics() const {
       {"ipsec_opened_bytes", "bytes of what came out of these"},
       {"ipsec_sealed_packets", "packets that were protected by ESP or AH"},
       {"ipsec_sealed_bytes", "bytes of these, before"},
-      {"ipsec_kept_from_device", "of these packets, those that only a core could compute"},
+      {"ipsec_kept_from_device", "of these packets, those that only a core could compute, or as cores_compute says"},
+      {"ipsec_of_small_batches", "and those of batches with fewer than gpu_at_least"},
       {"ipsec_dummies", "dummy packets that came to hide traffic (RFC 4303 2.6)"},
       {"ipsec_fragmented", "packets that were fragmented before they were protected"},
       {"ipsec_size_answers", "ICMP errors to senders of packets that are too large with the headers of their SA"},
+      {"ipsec_fragments", "fragments of ESP and AH that came, and were kept or completed a packet"},
+      {"ipsec_reassembled", "packets of ESP and AH that were put together from fragments"},
+      {"ipsec_fragment_timeout", "packets of ESP and AH of which fragments were missing for 30 s"},
+      {"ipsec_path_mtus", "ways between the ends of SAs that turned out to be narrower, by ICMP errors",
+       databases_ ? databases_->path_mtus_learnt() : 0},
   };
   for (const auto& lane : lanes_) {
     const engine::Counter* const counters[] = {&lane->opened,       &lane->opened_bytes, &lane->sealed,
-                                               &lane->sealed_bytes, &lane->kept,         &lane->dummies,
-                                               &lane->fragmented,   &lane->answered};
+                                               &lane->sealed_bytes, &lane->kept,         &lane->small,
+                                               &lane->dummies,      &lane->fragmented,   &lane->answered,
+                                               &lane->pieces,       &lane->reassembled,  &lane->incomplete};
     for (std::size_t i = 0; i < std::size(counters); ++i) all[i + 2].value += counters[i]->get();
   }
   return all;

@@ -11,7 +11,8 @@
 //
 // The calls for a batch, in both directions:
 //   classify()  finds the SA of a frame in the databases, puts headers on (out), and makes the packet's job.
-//   compute()   does the jobs of a batch at once, in place, by intel-ipsec-mb; launch() does the same on a GPU.
+//   compute()   does the jobs of a batch at once, in place, by intel-ipsec-mb, with helpers by compute_jobs(); launch()
+//               does the same on a GPU.
 //   apply()     asks the anti-replay window, takes headers off and asks the inbound policy (in).
 // Frames that are of no SA have no job, and cost a device nothing.
 //
@@ -29,8 +30,10 @@
 // Memory: 120 pinned bytes for each frame of a batch; keys, SAs and policies: ipsec/databases.h.
 #pragma once
 
+#include <array>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "crypto/cpu.h"
@@ -43,7 +46,9 @@
 #include "engine/view.h"
 #include "function/device_crypto.h"
 #include "function/ipsec/drop_reasons.h"
+#include "function/ipsec/ipsec_area.h"
 #include "function/ipsec/ipsec_settings.h"
+#include "function/outer_fragments.h"
 #include "ipsec/databases.h"
 #include "ipsec/outer_packet.h"
 #include "ipsec/packet_format.h"
@@ -54,8 +59,7 @@ namespace sluice::function {
 
 class IpsecControl;
 class IpsecWatch;
-class RouteTable;
-struct IpsecArea;
+class Routing;
 
 class Ipsec final : public engine::Element,
                     public engine::Ingress,
@@ -66,6 +70,7 @@ class Ipsec final : public engine::Element,
                     public engine::Grouping,
                     public engine::Recovery,
                     public engine::NullDevice,
+                    public engine::Divisible,
                     public engine::ChainRule,
                     public engine::SelfCheck,
                     public engine::View {
@@ -78,13 +83,16 @@ class Ipsec final : public engine::Element,
   Expected<void> prepare(const engine::Plan& plan) override;
   Expected<void> attach(device::Gpu& gpu, const engine::DevicePlan& plan) override;
   // From the first authenticated byte to the end of the ICV, at most, for a GPU where frames have `frame_bytes`: ESP
-  // behind the least of outer headers. AH begins in front of these: what is longer is kept from the GPU.
-  static constexpr std::uint32_t device_packet_bytes(std::uint32_t frame_bytes) { return frame_bytes - 34; }
+  // behind the longest of outer headers (Ethernet, IPv6, UDP). What is longer is kept from the GPU.
+  static constexpr std::uint32_t device_packet_bytes(std::uint32_t frame_bytes) { return frame_bytes - 62; }
   void admit(engine::Batch& batch, engine::Span span) override;
   void classify(engine::Batch& batch, engine::Span span) override;
   Expected<void> launch(engine::Batch& batch, device::GpuStream& stream) override;
   Expected<void> launch_together(std::span<engine::Batch* const> batches, device::GpuStream& stream) override;
   void compute(engine::Batch& batch, engine::Span span) override;
+  // Not of those that are kept from a device.
+  std::uint32_t jobs(const engine::Batch& batch) const override;
+  void compute_jobs(engine::Batch& batch, engine::Span some, std::uint32_t thread) override;
   void apply(engine::Batch& batch, engine::Span span, engine::Emitter& out) override;
   void choose(engine::Batch& batch, engine::Span span, const std::uint16_t* came_by, engine::Emitter& out) override;
   // What leaves past both, as what elements make themselves does, does not leave in clear where a policy protects it.
@@ -114,12 +122,26 @@ class Ipsec final : public engine::Element,
     ipsec::Sa* sa;  // null: the router alone
     const ipsec::PacketFormat* format;
     ipsec::InnerPacket inner;
+    std::uint32_t most = 0;       // bytes of the largest inner packet that fits
+    ipsec::Sa* around = nullptr;  // whose AH is put around ESP
+    const ipsec::PacketFormat* around_format = nullptr;
+  };
+  struct Found;
+  // The SAs that a packet came out of, the outermost first.
+  struct Through {
+    static constexpr std::size_t most = 4;
+    std::array<ipsec::Sa*, most> sas;
+    std::uint32_t count = 0;
+    std::span<ipsec::Sa* const> all() const { return {sas.data(), count}; }
+    ipsec::Sa& innermost() const { return *sas[count - 1]; }
   };
   // Of a lane, whose frames one thread classifies and applies.
   struct alignas(64) Lane {
     explicit Lane(crypto::Cpu of_lane) : cpu(std::move(of_lane)) {}
     crypto::Cpu cpu;
-    engine::Counter opened, opened_bytes, sealed, sealed_bytes, kept, dummies, fragmented, answered, in_clear;
+    engine::Counter opened, opened_bytes, sealed, sealed_bytes, kept, small, dummies, fragmented, answered, in_clear;
+    engine::Counter pieces, reassembled, incomplete;
+    OuterFragments fragments;
     ipsec::PolicyCache in_cache, out_cache;
     std::vector<Chosen> chosen;  // of the last choose(), and fragments; classify() takes them in order
     std::size_t next_chosen = 0;
@@ -132,26 +154,35 @@ class Ipsec final : public engine::Element,
   std::size_t reader_of_lane(std::uint32_t lane) const;
 
   void begin(engine::Batch& batch, const IpsecArea& area, const ipsec::View* view);
-  // Of a job at hand: its place, the device's or the core's.
+  // Of a job at hand, whose data are `bytes` from frame[offset] on: its place, the device's or the core's.
   std::uint32_t take_place(const engine::Batch& batch, const IpsecArea& area, std::uint32_t i, const ipsec::Sa& sa,
-                           std::uint32_t bytes) const;
-  void note_job(const IpsecArea& area, std::uint32_t place, std::uint32_t bytes) const;
+                           std::uint32_t offset, std::uint32_t bytes) const;
+  void note_job(const IpsecArea& area, std::uint32_t place, const ipsec::Sa& sa, std::uint32_t bytes) const;
   void compute_kept(const engine::Batch& batch, const IpsecArea& area);
 
   // ipsec_in.cc
+  bool put_together(engine::Batch& batch, std::uint32_t i, const ipsec::OuterView& outer, std::uint32_t now);
   void look_at(engine::Batch& batch, const IpsecArea& area, std::uint32_t i, ipsec::Sa& sa,
                const ipsec::OuterView& outer);
+  static packet::Reason begin_opening(const engine::Batch& batch, std::uint32_t i, ipsec::Sa& sa,
+                                      const ipsec::OuterView& outer, crypto::Job& job, IpsecArea::Work& work);
   void check_clear(engine::Batch& batch, engine::Span span);
   void apply_in(engine::Batch& batch, engine::Span span, const IpsecArea& area);
-  packet::Reason open(engine::Batch& batch, const IpsecArea& area, std::uint32_t place, const ipsec::View& view);
-  void check_opened(engine::Batch& batch, engine::Span span, const IpsecArea& area, const ipsec::View& view);
+  packet::Reason open(engine::Batch& batch, const IpsecArea::Work& work, crypto::Verdict verdict,
+                      const ipsec::View& view, Through& through);
+  void open_again(engine::Batch& batch, engine::Span span, const ipsec::View& view, std::span<Through> through);
+  void check_opened(engine::Batch& batch, engine::Span span, std::span<const Through> through, const ipsec::View& view);
 
   // ipsec_out.cc
   void classify_out(engine::Batch& batch, engine::Span span, const IpsecArea& area);
   void put_on(engine::Batch& batch, std::uint32_t i, const IpsecArea& area, const Chosen& chosen, std::uint64_t number);
+  packet::Reason put_ah_around(engine::Batch& batch, std::uint32_t i, const Chosen& chosen, const ipsec::View& view,
+                               IpsecArea::Work& work);
+  void finish_around(engine::Batch& batch, std::span<const std::uint32_t> rows, const IpsecArea& area);
   void apply_out(engine::Batch& batch, engine::Span span, const IpsecArea& area, engine::Emitter& out);
   void choose_for(engine::Batch& batch, std::uint32_t i, std::uint16_t came_by, const ipsec::PolicyEntry& policy,
                   const ipsec::PacketKey& key, engine::Emitter& out);
+  static void choose_size(Chosen& chosen, std::uint32_t mtu);
   void look_at_departed(engine::Batch& batch, engine::Span span);
   void seal_run(engine::Batch& batch, engine::Span run, const IpsecArea& area, ipsec::Sa& sa);
   bool fragment(engine::Batch& batch, std::uint32_t i, std::uint32_t most, Chosen& whole);
@@ -165,10 +196,12 @@ class Ipsec final : public engine::Element,
   std::optional<crypto::KeyTable> keys_;  // outlives the databases
   std::unique_ptr<ipsec::Databases> databases_;
   std::vector<std::unique_ptr<Lane>> lanes_;
+  std::vector<crypto::Cpu> helpers_;  // of threads that compute beside lanes
   DeviceCrypto devices_;
-  std::uint32_t most_on_device_ = 0xffffffff, capacity_on_device_ = 0;
-  const RouteTable* routes_ = nullptr;  // from which the router speaks
-  std::uint64_t looked_at_ = 0;         // a flag of mbufs: policies have been asked
+  std::uint32_t on_device_ = 0;       // bits, by crypto::Cipher
+  std::uint32_t most_on_device_ = 0;  // bytes of a packet
+  Routing* routing_ = nullptr;        // the router, which is prepared later
+  std::uint64_t looked_at_ = 0;       // a flag of mbufs: policies have been asked
   std::unique_ptr<IpsecControl> control_;
   std::unique_ptr<IpsecWatch> watch_;
 };

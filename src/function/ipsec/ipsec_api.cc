@@ -79,7 +79,8 @@ IpsecSaRow row_of(const ipsec::SaStatus& sa, Origin origin) {
                  .lifetime = limits_of(settings.lifetime),
                  .packets = counters.packets,
                  .bytes = counters.bytes,
-                 .sequence = counters.sequence};
+                 .sequence = counters.sequence,
+                 .path_mtu = sa.path_mtu};
   if (settings.udp) {
     row.udp_source_port = settings.udp->source;
     row.udp_destination_port = settings.udp->destination;

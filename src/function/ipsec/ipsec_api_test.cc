@@ -153,6 +153,29 @@ TEST_F(IpsecApi, AddsListsAndRemovesPolicies) {
   EXPECT_EQ(policies().count, 1U);
 }
 
+TEST_F(IpsecApi, AddsAPolicyOfEspWithAhAroundIt) {
+  ASSERT_EQ(
+      post("/policies/add", policy_text("out", "10.2.0.0/24", "reqid = 7\nah_around = true\nah_reqid = 8\n")).status,
+      200);
+  const IpsecPolicyTable table = policies();
+  ASSERT_EQ(table.policies.at(0).templates.size(), 2U);
+  EXPECT_EQ(table.policies.at(0).templates.at(0).protocol, "esp");
+  const IpsecTemplateRow& around = table.policies.at(0).templates.at(1);
+  EXPECT_EQ(around.protocol, "ah");
+  EXPECT_EQ(around.mode, "transport");
+  EXPECT_EQ(around.reqid, 8U);
+  const auto refused = [&](const std::string& more) {
+    return post("/policies/add", policy_text("out", "10.3.0.0/24", more)).text;
+  };
+  EXPECT_THAT(refused("ah_around = true\nprotocol = \"ah\"\n"), HasSubstr("ah_around: needs `protocol = \"esp\"`"));
+  EXPECT_THAT(refused("ah_reqid = 8\n"), HasSubstr("ah_reqid: needs `ah_around = true`"));
+  EXPECT_THAT(post("/policies/add",
+                   "direction = \"in\"\nsource = \"10.9.0.0/16\"\ndestination = \"10.1.0.0/24\"\naction = "
+                   "\"bypass\"\nah_around = true\n")
+                  .text,
+              HasSubstr("ah_around: is of action = \"protect\" alone"));
+}
+
 TEST_F(IpsecApi, RefusesWrongBodiesWithoutShowingThem) {
   const auto wrong = post("/sas/add", sa_text("in", 0x1001, "zz"));
   EXPECT_EQ(wrong.status, 400);

@@ -31,12 +31,15 @@ struct IpsecArea {
     std::uint32_t kept;      // at [kept, capacity), the last frame's first: the core's alone
     std::uint32_t finished;
     bool kept_done;
+    bool is_small;            // the core computes all, since the device has been given nothing
+    bool is_mixed;            // jobs of the device are of more than one algorithm or length range
+    std::uint32_t label;      // of these
     bool not_computed;        // null_result() has written the verdicts
     const ipsec::View* view;  // of the databases, which the batch holds
     device::RunList runs;     // of the device's jobs
   };
   // So many bytes for each frame of the smallest batch hold it.
-  static constexpr std::uint32_t header_per_frame = 11;
+  static constexpr std::uint32_t header_per_frame = 12;
   static_assert(sizeof(Header) <= header_per_frame * engine::batch_range.least);
 
   // What is to be known of a job until its packet is finished.
@@ -51,6 +54,7 @@ struct IpsecArea {
     std::uint8_t family, tos;
     bool in_udp;
     ipsec::AhKept kept;
+    ipsec::Sa* around;  // out: whose AH is around ESP; `kept` and `sequence` are AH's then. Null: none
   };
   static_assert(sizeof(Work) <= 72);
 

@@ -12,9 +12,12 @@
 #include "function/ipsec/exempt.h"
 #include "function/ipsec/ipsec.h"
 #include "function/ipsec/ipsec_area.h"
+#include "function/routing.h"
 #include "ipsec/esp.h"
 #include "ipsec/outer_packet.h"
 #include "ipsec/policy_check.h"
+#include "ipsec/too_big.h"
+#include "packet/checksum.h"
 #include "packet/headers.h"
 #include "packet/metadata.h"
 
@@ -39,6 +42,7 @@ bool is_candidate(const std::uint8_t* frame, std::uint32_t length) {
   if (type == packet::be16(packet::ethertype_ipv4)) {
     const std::uint8_t protocol = frame[ethernet + 9];
     if (protocol != packet::protocol_udp) return may_be_ipsec(protocol);
+    if ((frame[ethernet + 6] & 0x3f) != 0 || frame[ethernet + 7] != 0) return true;  // a fragment
     const std::uint32_t port = ethernet + (frame[ethernet] & 0xfU) * 4U + 2;
     return length < port + 2 ||
            (frame[port] == ipsec::nat_traversal_port >> 8 && frame[port + 1] == (ipsec::nat_traversal_port & 0xff));
@@ -58,60 +62,138 @@ ipsec::SadKey key_of(const std::uint8_t* frame, const ipsec::OuterView& outer) {
   return ipsec::sad_key(frame + spi, outer.family, outer.destination, outer.protocol);
 }
 
+// From the first byte that is authenticated, with space for the ICV at the end.
+std::uint32_t job_bytes(const ipsec::PacketFormat& format, const ipsec::OuterView& outer) {
+  return outer.protocol == ipsec::Protocol::ah ? outer.at - ethernet + outer.length + format.icv : outer.length;
+}
+
+bool is_tunnel(const ipsec::Sa* sa) {
+  return sa->mode == ipsec::Mode::tunnel;
+}
+
 }  // namespace
+
+// Of frames that hold ESP or AH, to look for their SAs at once.
+struct Ipsec::Found {
+  std::array<ipsec::OuterView, engine::most_classified> outer;
+  std::array<ipsec::SadKey, engine::most_classified> keys;
+  std::array<std::uint32_t, engine::most_classified> rows;
+  std::array<ipsec::Sa*, engine::most_classified> sas;
+  std::size_t count = 0;
+
+  // What the frame is; outer[count] says more of what is no ESP or AH.
+  OuterKind look_at(const engine::Batch& batch, std::uint32_t i) {
+    const std::uint8_t* const frame = batch.data(i);
+    if (!is_candidate(frame, batch.length[i])) return OuterKind::other;
+    outer[count] = {};
+    const OuterKind kind = ipsec::find_outer(frame, batch.length[i], outer[count]);
+    if (kind != OuterKind::ipsec) return kind;
+    keys[count] = key_of(frame, outer[count]);
+    rows[count++] = i;
+    return kind;
+  }
+};
 
 // Frames of SAs are in a pass of their own; others go on to the link layer of the router.
 void Ipsec::admit(engine::Batch& batch, engine::Span span) {
   if (batch.pass != 0) return;
   const IpsecArea a(area(batch), batch.capacity);
   if (span.first == 0) begin(batch, a, databases_->pin(reader_of(batch)));
-  std::array<ipsec::OuterView, engine::most_classified> outer;
-  std::array<ipsec::SadKey, engine::most_classified> keys;
-  std::array<std::uint32_t, engine::most_classified> rows;
-  std::array<ipsec::Sa*, engine::most_classified> found;
-  std::size_t count = 0;
+  Lane& lane = lane_of(batch);
+  const std::uint32_t now = a.header->view->seconds();
+  lane.fragments.expire(now);
+  lane.incomplete.set(lane.fragments.counters().incomplete);
+  Found found;
   for (std::uint32_t i = span.first; i < span.end(); ++i) {
     a.places[i] = IpsecArea::no_place;
-    const std::uint8_t* const frame = batch.data(i);
-    if (!batch.goes_on(i) || !is_candidate(frame, batch.length[i])) continue;
-    outer[count] = {};
-    if (ipsec::find_outer(frame, batch.length[i], outer[count]) != OuterKind::ipsec) continue;
-    keys[count] = key_of(frame, outer[count]);
-    rows[count++] = i;
+    if (!batch.goes_on(i)) continue;
+    if (ipsec::is_too_big(batch.data(i), batch.length[i])) [[unlikely]] {
+      if (const auto error = ipsec::read_too_big(batch.data(i), batch.length[i])) a.header->view->note_too_big(*error);
+      continue;
+    }
+    const bool is_piece = found.look_at(batch, i) == OuterKind::fragment;
+    if (is_piece && put_together(batch, i, found.outer[found.count], now)) found.look_at(batch, i);
   }
-  if (count == 0) return;
-  a.header->view->find_sas({keys.data(), count}, found.data());
-  for (std::size_t n = 0; n < count; ++n) {
-    if (found[n] != nullptr) look_at(batch, a, rows[n], *found[n], outer[n]);
+  if (found.count == 0) return;
+  a.header->view->find_sas({found.keys.data(), found.count}, found.sas.data());
+  for (std::size_t n = 0; n < found.count; ++n) {
+    if (found.sas[n] != nullptr) look_at(batch, a, found.rows[n], *found.sas[n], found.outer[n]);
   }
+}
+
+// A fragment of ESP or AH to this gateway. True: its packet is complete, and is the frame now.
+[[gnu::noinline]] bool Ipsec::put_together(engine::Batch& batch, std::uint32_t i, const ipsec::OuterView& outer,
+                                           std::uint32_t now) {
+  std::uint8_t* const frame = batch.data(i);
+  if (routing_ == nullptr || !routing_->table().is_own(outer.family, outer.destination)) return false;
+  if (outer.family == 4) {
+    const auto& ip = packet::header_at<packet::Ipv4Header>(frame, ethernet);
+    if (ip.checksum != packet::ipv4_header_checksum(ip)) return false;  // the router's to refuse
+  }
+  Lane& lane = lane_of(batch);
+  const auto taken =
+      lane.fragments.take({reinterpret_cast<const char*>(frame), batch.length[i]}, outer.is_own_fragment, now);
+  switch (taken) {
+    case OuterFragments::Taken::no:
+      return false;
+    case OuterFragments::Taken::refused:
+      batch.drop(i, ipsec_fragment);
+      return false;
+    case OuterFragments::Taken::kept:
+      lane.pieces.add(1);
+      batch.absorb(i);
+      return false;
+    case OuterFragments::Taken::whole:
+      break;
+  }
+  lane.pieces.add(1);
+  lane.reassembled.add(1);
+  const std::string_view whole = lane.fragments.datagram();
+  if (whole.size() > engine::capacity_from(batch, i)) {
+    batch.drop(i, ipsec_no_room);
+    return false;
+  }
+  std::memcpy(frame, whole.data(), whole.size());
+  engine::set_length(batch, i, static_cast<std::uint32_t>(whole.size()));
+  return true;
 }
 
 void Ipsec::look_at(engine::Batch& batch, const IpsecArea& a, std::uint32_t i, ipsec::Sa& sa,
                     const ipsec::OuterView& outer) {
+  const std::uint32_t packet_bytes = job_bytes(sa.outer.load(std::memory_order_acquire)->format, outer);
+  const std::uint32_t offset = outer.protocol == ipsec::Protocol::ah ? ethernet : outer.at;
+  const std::uint32_t place = take_place(batch, a, i, sa, offset, packet_bytes);
+  const Reason why = begin_opening(batch, i, sa, outer, a.jobs[place], a.works[place]);
+  if (why != no_reason) return batch.drop(i, why);
+  note_job(a, place, sa, packet_bytes);
+  a.places[i] = place;
+  batch.go_on_later(i);
+}
+
+// Makes the job and what is to be known of it; else why not.
+Reason Ipsec::begin_opening(const engine::Batch& batch, std::uint32_t i, ipsec::Sa& sa, const ipsec::OuterView& outer,
+                            crypto::Job& job, IpsecArea::Work& work) {
   if (sa.state.load(std::memory_order_relaxed) == ipsec::SaState::dead) {
     sa.refused.expired.fetch_add(1, std::memory_order_relaxed);
-    return batch.drop(i, ipsec_expired);
+    return ipsec_expired;
   }
-  const ipsec::PacketFormat& format = sa.outer.load(std::memory_order_acquire)->format;
   const auto number = sa.window.extend(outer.sequence);
   if (!number || !sa.window.may_be_new(*number)) {
     sa.refused.replay.fetch_add(1, std::memory_order_relaxed);
-    return batch.drop(i, ipsec_replay);
+    return ipsec_replay;
   }
+  const ipsec::PacketFormat& format = sa.outer.load(std::memory_order_acquire)->format;
   const bool is_ah = outer.protocol == ipsec::Protocol::ah;
-  const std::uint32_t packet_bytes = is_ah ? outer.at - ethernet + outer.length + format.icv : outer.length;
-  const std::uint32_t place = take_place(batch, a, i, sa, packet_bytes);
-  IpsecArea::Work& work = a.works[place];
   const auto upper = static_cast<std::uint32_t>(*number >> 32);
   std::uint8_t* const frame = batch.data(i);
-  const bool fits = !is_ah || engine::capacity_from(batch, i) >= ethernet + packet_bytes;
-  const bool fine = fits && (is_ah ? ipsec::ah_look(format, frame, outer, upper, a.jobs[place], work.kept)
-                                   : ipsec::esp_look(format, frame, outer, upper, a.jobs[place]));
+  const bool fits = !is_ah || engine::capacity_from(batch, i) >= ethernet + job_bytes(format, outer);
+  const bool fine = fits && (is_ah ? ipsec::ah_look(format, frame, outer, upper, job, work.kept)
+                                   : ipsec::esp_look(format, frame, outer, upper, job));
   if (!fine) {
     sa.refused.malformed.fetch_add(1, std::memory_order_relaxed);
-    return batch.drop(i, ipsec_malformed);
+    return ipsec_malformed;
   }
-  a.jobs[place].key = sa.key;
+  job.key = sa.key;
   work.sa = &sa;
   work.format = &format;
   work.sequence = *number;
@@ -123,9 +205,7 @@ void Ipsec::look_at(engine::Batch& batch, const IpsecArea& a, std::uint32_t i, i
   work.family = outer.family;
   work.tos = outer.tos;
   work.in_udp = outer.in_udp;
-  note_job(a, place, packet_bytes);
-  a.places[i] = place;
-  batch.go_on_later(i);
+  return no_reason;
 }
 
 // A policy may want protected what came in clear.
@@ -167,24 +247,32 @@ void Ipsec::apply_in(engine::Batch& batch, engine::Span span, const IpsecArea& a
   const ipsec::View& view = *a.header->view;
   for (engine::Span part{span.first, 0}; part.first < span.end(); part = {part.end(), 0}) {
     part.count = std::min<std::uint32_t>(span.end() - part.first, engine::most_classified);
-    bool any = false;
+    std::array<Through, engine::most_classified> through;
+    bool any = false, again = false;
     for (std::uint32_t i = part.first; i < part.end(); ++i) {
       const std::uint32_t place = a.places[i];
       if (place == IpsecArea::no_place || batch.row[i].fate != engine::Fate::later) continue;
-      const Reason why = open(batch, a, place, view);
-      any |= why == no_reason;
-      if (why != no_reason) batch.drop(i, why);
+      const Reason why = open(batch, a.works[place], a.verdicts[place], view, through[i - part.first]);
+      if (why != no_reason) {
+        batch.drop(i, why);
+      } else if (batch.row[i].fate == engine::Fate::later) {
+        any = true;
+        again |= is_candidate(batch.data(i), batch.length[i]);
+      }
     }
-    if (any) check_opened(batch, part, a, view);
+    if (again && !a.header->not_computed) [[unlikely]] {
+      open_again(batch, part, view, {through.data(), part.count});
+    }
+    if (any) check_opened(batch, part, {through.data(), part.count}, view);
   }
 }
 
 // no_reason: the frame holds what was in it.
-Reason Ipsec::open(engine::Batch& batch, const IpsecArea& a, std::uint32_t place, const ipsec::View& view) {
-  const IpsecArea::Work& work = a.works[place];
+Reason Ipsec::open(engine::Batch& batch, const IpsecArea::Work& work, crypto::Verdict verdict, const ipsec::View& view,
+                   Through& through) {
   ipsec::Sa& sa = *work.sa;
   const std::uint32_t i = work.frame;
-  if (a.verdicts[place] != crypto::Verdict::done) {
+  if (verdict != crypto::Verdict::done) {
     sa.refused.bad_icv.fetch_add(1, std::memory_order_relaxed);
     return ipsec_bad_icv;
   }
@@ -236,33 +324,37 @@ Reason Ipsec::open(engine::Batch& batch, const IpsecArea& a, std::uint32_t place
   batch.mbuf[i]->ol_flags |= looked_at_;  // so that choose() knows
   engine::shrink_front(batch, i, taken.front);
   engine::set_length(batch, i, taken.length);
-  lane.opened.add(1);
-  lane.opened_bytes.add(bytes);
+  through.sas[through.count++] = &sa;
   return no_reason;
 }
 
-// RFC 4301 section 5.2 step 4: whether a policy wants what came out of the SA, and from it.
-void Ipsec::check_opened(engine::Batch& batch, engine::Span span, const IpsecArea& a, const ipsec::View& view) {
+// RFC 4301 section 5.2 step 4: whether a policy wants what came out of SAs, and from these.
+void Ipsec::check_opened(engine::Batch& batch, engine::Span span, std::span<const Through> through,
+                         const ipsec::View& view) {
+  Lane& lane = lane_of(batch);
   std::array<ipsec::PacketKey, engine::most_classified> keys;
   std::array<std::uint32_t, engine::most_classified> rows;
   std::array<const ipsec::PolicyEntry*, engine::most_classified> found;
   std::size_t count = 0;
   for (std::uint32_t i = span.first; i < span.end(); ++i) {
-    if (a.places[i] == IpsecArea::no_place || batch.row[i].fate != engine::Fate::later) continue;
+    const Through& came = through[i - span.first];
+    if (came.count == 0 || batch.row[i].fate != engine::Fate::later) continue;
+    lane.opened.add(1);
+    lane.opened_bytes.add(batch.length[i] - ethernet);
     packet::Metadata meta;
     packet::read_metadata(batch.data(i), batch.length[i], packet::Depth::transport, meta);
     if (!meta.is_whole_packet()) {
-      a.works[a.places[i]].sa->refused.malformed.fetch_add(1, std::memory_order_relaxed);
+      came.innermost().refused.malformed.fetch_add(1, std::memory_order_relaxed);
       batch.drop(i, ipsec_malformed);
       continue;
     }
     keys[count] = ipsec::packet_key(batch.data(i), meta);
     rows[count++] = i;
   }
-  view.find_policies(ipsec::Direction::in, {keys.data(), count}, found.data(), &lane_of(batch).in_cache);
+  view.find_policies(ipsec::Direction::in, {keys.data(), count}, found.data(), &lane.in_cache);
   for (std::size_t n = 0; n < count; ++n) {
     const std::uint32_t i = rows[n];
-    ipsec::Sa& sa = *a.works[a.places[i]].sa;
+    const std::span<ipsec::Sa* const> sas = through[i - span.first].all();
     const ipsec::PolicyEntry* const policy = found[n];
     if (policy != nullptr) {
       view.count(ipsec::Direction::in, *policy, batch.lane, 1, batch.length[i] - ethernet);
@@ -272,11 +364,48 @@ void Ipsec::check_opened(engine::Batch& batch, engine::Span span, const IpsecAre
       }
     }
     // Of transport mode none need be there, as in Linux.
-    const ipsec::Sa* const opened = &sa;
-    const bool wanted = policy == nullptr ? sa.mode == ipsec::Mode::transport : ipsec::satisfies(*policy, {&opened, 1});
-    if (wanted && sa.has_inner(keys[n])) continue;
-    sa.refused.policy.fetch_add(1, std::memory_order_relaxed);
+    const bool wanted = policy == nullptr ? std::ranges::none_of(sas, is_tunnel) : ipsec::satisfies(*policy, sas);
+    if (wanted && std::ranges::all_of(sas, [&](const ipsec::Sa* sa) { return sa->has_inner(keys[n]); })) continue;
+    sas.back()->refused.policy.fetch_add(1, std::memory_order_relaxed);
     batch.drop(i, ipsec_policy);
+  }
+}
+
+// What came out of an SA may be ESP or AH to this gateway again, as ESP with AH around it is: the lane's core opens it
+// at once.
+[[gnu::noinline]] void Ipsec::open_again(engine::Batch& batch, engine::Span span, const ipsec::View& view,
+                                         std::span<Through> through) {
+  std::array<crypto::Job, engine::most_classified> jobs;
+  std::array<IpsecArea::Work, engine::most_classified> works;
+  std::array<crypto::Verdict, engine::most_classified> verdicts;
+  for (std::uint32_t depth = 1;; ++depth) {
+    Found found;
+    for (std::uint32_t i = span.first; i < span.end(); ++i) {
+      const bool came = through[i - span.first].count == depth && batch.row[i].fate == engine::Fate::later;
+      if (came) found.look_at(batch, i);
+    }
+    if (found.count == 0) return;
+    view.find_sas({found.keys.data(), found.count}, found.sas.data());
+    std::size_t count = 0;
+    for (std::size_t n = 0; n < found.count; ++n) {
+      if (found.sas[n] == nullptr) continue;
+      const std::uint32_t i = found.rows[n];
+      const Reason why = depth == Through::most
+                             ? ipsec_policy
+                             : begin_opening(batch, i, *found.sas[n], found.outer[n], jobs[count], works[count]);
+      if (why != no_reason) {
+        batch.drop(i, why);
+      } else {
+        ++count;
+      }
+    }
+    if (count == 0) return;
+    lane_of(batch).cpu.run(*keys_, {jobs.data(), count}, {verdicts.data(), count});
+    for (std::size_t n = 0; n < count; ++n) {
+      const std::uint32_t i = works[n].frame;
+      const Reason why = open(batch, works[n], verdicts[n], view, through[i - span.first]);
+      if (why != no_reason) batch.drop(i, why);
+    }
   }
 }
 

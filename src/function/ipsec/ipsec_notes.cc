@@ -16,39 +16,44 @@ using ipsec::Policy;
 using ipsec::SaSettings;
 using ipsec::Template;
 
-// Those with the same can stand for one another in a template of a tunnel. `reqid` 0: any.
-using Way = std::tuple<Direction, ipsec::Protocol, packet::IpAddress, packet::IpAddress, std::uint32_t>;
+// Those with the same can stand for one another in a template whose ends are those of a tunnel. `reqid` 0: any.
+using Way = std::tuple<Direction, ipsec::Protocol, Mode, packet::IpAddress, packet::IpAddress, std::uint32_t>;
+
+// The template whose ends `one` has: AH around a tunnel has the tunnel's.
+const Template& ends_of(const Policy& policy, const Template& one) {
+  return policy.templates.front().mode == Mode::tunnel ? policy.templates.front() : one;
+}
 
 // What policies of the file ask for, and what SAs of the file there are.
 class Ways {
  public:
   explicit Ways(const IpsecOptions& options) {
     for (const SaSettings& sa : options.sas) {
-      if (sa.mode == Mode::transport) {
-        in_transport_.push_back(&sa);
-        continue;
-      }
+      if (sa.mode == Mode::transport) in_transport_.push_back(&sa);
       for (const std::uint32_t reqid : {sa.reqid, 0U}) there_.insert(way_of(sa, reqid));
     }
     for (const Policy& policy : options.policies) {
       for (const Template& one : policy.templates) {
-        if (one.mode == Mode::transport) {
+        const Template& ends = ends_of(policy, one);
+        if (ends.mode == Mode::transport) {
           of_transport_.emplace_back(&policy, &one);
         } else {
-          wanted_.insert({policy.direction, one.protocol, one.source, one.destination, one.reqid});
+          wanted_.insert({policy.direction, one.protocol, one.mode, ends.source, ends.destination, one.reqid});
         }
       }
     }
   }
 
   bool has_sa(const Policy& policy, const Template& one) const {
-    if (one.mode == Mode::tunnel) {
-      return there_.contains({policy.direction, one.protocol, one.source, one.destination, one.reqid});
+    const Template& ends = ends_of(policy, one);
+    if (ends.mode == Mode::tunnel) {
+      return there_.contains({policy.direction, one.protocol, one.mode, ends.source, ends.destination, one.reqid});
     }
     return std::ranges::any_of(in_transport_, [&](const SaSettings* sa) { return fits(*sa, policy, one); });
   }
   bool is_used(const SaSettings& sa) const {
-    if (sa.mode == Mode::tunnel) return wanted_.contains(way_of(sa, sa.reqid)) || wanted_.contains(way_of(sa, 0));
+    if (wanted_.contains(way_of(sa, sa.reqid)) || wanted_.contains(way_of(sa, 0))) return true;
+    if (sa.mode == Mode::tunnel) return false;
     // Inbound ones need no policy.
     return sa.direction == Direction::in ||
            std::ranges::any_of(of_transport_, [&](const auto& one) { return fits(sa, *one.first, *one.second); });
@@ -56,7 +61,7 @@ class Ways {
 
  private:
   static Way way_of(const SaSettings& sa, std::uint32_t reqid) {
-    return {sa.direction, sa.id.protocol, sa.source, sa.id.destination, reqid};
+    return {sa.direction, sa.id.protocol, sa.mode, sa.source, sa.id.destination, reqid};
   }
   // In transport mode, where the packet's own addresses are the SA's.
   static bool fits(const SaSettings& sa, const Policy& policy, const Template& one) {

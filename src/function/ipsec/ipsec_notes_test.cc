@@ -10,6 +10,7 @@ namespace {
 
 using test::policy;
 using test::sa;
+using test::sa_text;
 using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -75,6 +76,23 @@ TEST(IpsecNotes, OfAnSaWithoutAPolicy) {
   EXPECT_THAT(ipsec_notes({.sas = {sa("in", 0x1001)}, .policies = {}}),
               ElementsAre(HasSubstr("the SA \"0x00001001\" is used by no policy of the file")));
   EXPECT_THAT(ipsec_notes({.ike_socket = "/run/x", .sas = {sa("in", 0x1001)}, .policies = {}}), IsEmpty());
+}
+
+TEST(IpsecNotes, OfAhAroundATunnel) {
+  const std::string ah = "protocol = \"ah\"\nmode = \"transport\"\nreqid = 8\n";
+  const auto ah_sa = [&] {
+    const std::string text = sa_text("out", 0x3003, "aa", ah);
+    const auto line = [&](const std::string& from) { return text.find(from); };
+    std::string without = text.substr(0, line("proposal")) + "proposal = \"sha1\"\n" + text.substr(line("auth_key"));
+    return read_sa_text(without, "sa").value();
+  };
+  IpsecOptions options{.sas = {sa("out", 0x2002)},
+                       .policies = {policy("out", "10.2.0.0/24", "ah_around = true\nah_reqid = 8\n")}};
+  EXPECT_THAT(ipsec_notes(options), ElementsAre(HasSubstr("has no SA"))) << "one of both";
+  options.sas.push_back(ah_sa());
+  EXPECT_THAT(ipsec_notes(options), IsEmpty());
+  options.policies = {policy("out", "10.2.0.0/24")};
+  EXPECT_THAT(ipsec_notes(options), ElementsAre(HasSubstr("is used by no policy")));
 }
 
 TEST(IpsecNotes, OfTransportMode) {

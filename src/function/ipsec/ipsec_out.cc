@@ -11,7 +11,7 @@
 #include "function/ipsec/exempt.h"
 #include "function/ipsec/ipsec.h"
 #include "function/ipsec/ipsec_area.h"
-#include "function/route/route_table.h"
+#include "function/routing.h"
 #include "function/routing_reasons.h"
 #include "ipsec/ah.h"
 #include "ipsec/esp.h"
@@ -36,9 +36,16 @@ std::uint32_t front_of(const ipsec::PacketFormat& format) {
 std::uint32_t behind_of(const ipsec::PacketFormat& format, const ipsec::InnerPacket& inner) {
   return format.protocol == ipsec::Protocol::ah ? ipsec::ah_behind(format) : ipsec::esp_behind(format, inner);
 }
-std::uint32_t most_inner(const ipsec::PacketFormat& format, std::uint32_t mtu, const ipsec::InnerPacket& inner) {
+// `around`: AH's, or null.
+std::uint32_t most_inner(const ipsec::PacketFormat& format, const ipsec::PacketFormat* around, std::uint32_t mtu,
+                         const ipsec::InnerPacket& inner) {
+  if (around != nullptr) mtu = ipsec::ah_most_inner(*around, mtu);
   return format.protocol == ipsec::Protocol::ah ? ipsec::ah_most_inner(format, mtu)
                                                 : ipsec::esp_most_inner(format, mtu, inner.headers);
+}
+
+const ipsec::PacketFormat* format_of(const ipsec::Sa& sa) {
+  return &sa.outer.load(std::memory_order_acquire)->format;
 }
 
 // What leaves, or would if the kernel forwarded it: there the router has not known the neighbour, or has found the
@@ -120,18 +127,19 @@ bool Ipsec::may_come_in_clear(const ipsec::View& view, const ipsec::PacketKey& k
 void Ipsec::choose_for(engine::Batch& batch, std::uint32_t i, std::uint16_t came_by, const ipsec::PolicyEntry& policy,
                        const ipsec::PacketKey& key, engine::Emitter& out) {
   Lane& lane = lane_of(batch);
-  if (policy.templates != 1) return batch.drop(i, ipsec_two_templates);
+  const bool twice = policy.templates == 2;
   ipsec::Sa* const sa = lane.view->outbound(policy, 0, key);
-  if (sa == nullptr) {
+  ipsec::Sa* const around = twice ? lane.view->outbound(policy, 1, key) : nullptr;
+  if (sa == nullptr || (twice && around == nullptr)) {
     lane.view->want(policy, key);
     return batch.drop(i, ipsec_no_sa);
   }
-  Chosen chosen{sa, &sa->outer.load(std::memory_order_acquire)->format, {}};
+  Chosen chosen{.sa = sa, .format = format_of(*sa), .inner = {}, .around = around};
+  if (twice) chosen.around_format = format_of(*around);
   std::uint8_t* const frame = batch.data(i);
   if (!ipsec::look_at_inner(frame, batch.length[i], sa->mode, chosen.inner)) return batch.drop(i, ipsec_malformed);
-  const std::uint16_t port = batch.row[i].port;
-  const std::uint32_t mtu = ports_[port].mtu;
-  const std::uint32_t most = most_inner(*chosen.format, mtu, chosen.inner);
+  choose_size(chosen, ports_[batch.row[i].port].mtu);
+  const std::uint32_t most = chosen.most;
   if (chosen.inner.length > most) [[unlikely]] {
     const std::uint32_t least = chosen.inner.family == 4 ? least_ipv4_mtu : least_ipv6_mtu;
     if (chosen.inner.dont_fragment && most >= least) return answer_too_big(batch, i, came_by, most, out);
@@ -154,6 +162,24 @@ void Ipsec::choose_for(engine::Batch& batch, std::uint32_t i, std::uint16_t came
   batch.go_on_later(i);
 }
 
+// What fits the port and the way between the ends. A packet of IPv6 is not to be asked for less than IPv6's least MTU:
+// on a narrower way over IPv4 routers fragment the outer packet (RFC 2473 section 7.1).
+void Ipsec::choose_size(Chosen& chosen, std::uint32_t mtu) {
+  const auto fits = [&](std::uint32_t bytes) {
+    return most_inner(*chosen.format, chosen.around_format, bytes, chosen.inner);
+  };
+  const std::uint32_t by_port = fits(mtu);
+  for (const ipsec::Sa* const sa : {chosen.sa, chosen.around}) {
+    const std::uint32_t of_way = sa == nullptr ? 0 : sa->path_mtu.load(std::memory_order_relaxed);
+    if (of_way != 0) mtu = std::min(mtu, of_way);
+  }
+  chosen.most = fits(mtu);
+  const bool is_narrow = chosen.inner.family == 6 && chosen.most < least_ipv6_mtu && by_port >= least_ipv6_mtu;
+  if (!is_narrow || chosen.format->family != 4) return;
+  chosen.most = least_ipv6_mtu;
+  if (chosen.inner.length <= least_ipv6_mtu) chosen.inner.dont_fragment = false;
+}
+
 // Its sender is notified: the router takes the error to it.
 void Ipsec::answer_too_big(engine::Batch& batch, std::uint32_t i, std::uint16_t came_by, std::uint32_t mtu,
                            engine::Emitter& out) {
@@ -163,8 +189,8 @@ void Ipsec::answer_too_big(engine::Batch& batch, std::uint32_t i, std::uint16_t 
     return batch.drop(i, ipsec_too_big);
   }
   packet::IpAddress source;
-  if (came_by != engine::no_port && routes_ != nullptr) {
-    const auto sources = routes_->sources().read(batch.lane);
+  if (came_by != engine::no_port && routing_ != nullptr) {
+    const auto sources = routing_->table().sources().read(batch.lane);
     if (const packet::IpAddress* const own = sources->of(came_by, family)) source = *own;
   }
   // Of what the host itself sends: as if from where it goes, for a packet from an own address is none.
@@ -223,8 +249,7 @@ void Ipsec::seal_run(engine::Batch& batch, engine::Span run, const IpsecArea& a,
     const std::uint32_t i = run.first + n;
     Chosen& chosen = lane.chosen[lane.next_chosen + n];
     a.places[i] = IpsecArea::no_place;
-    const std::uint32_t most = most_inner(*chosen.format, ports_[batch.row[i].port].mtu, chosen.inner);
-    if (chosen.inner.length > most && !fragment(batch, i, most, chosen)) [[unlikely]] {
+    if (chosen.inner.length > chosen.most && !fragment(batch, i, chosen.most, chosen)) [[unlikely]] {
       batch.drop(i, ipsec_no_room);
       continue;
     }
@@ -249,14 +274,20 @@ void Ipsec::put_on(engine::Batch& batch, std::uint32_t i, const IpsecArea& a, co
   const ipsec::PacketFormat& format = *chosen.format;
   const std::uint32_t front = front_of(format), behind = behind_of(format, chosen.inner);
   const std::uint32_t length = ethernet + front + chosen.inner.length + behind;
-  if (front > engine::capacity_in_front(batch, i) || engine::capacity_from(batch, i) + front < length) [[unlikely]] {
+  std::uint32_t around_front = 0, around_behind = 0;
+  if (chosen.around != nullptr) [[unlikely]] {
+    around_front = ipsec::ah_front(*chosen.around_format);
+    around_behind = ipsec::ah_behind(*chosen.around_format);
+  }
+  if (front + around_front > engine::capacity_in_front(batch, i) ||
+      engine::capacity_from(batch, i) + front < length + around_behind) [[unlikely]] {
     return batch.drop(i, ipsec_no_room);
   }
   std::uint8_t* const frame = engine::prepend(batch, i, front);
   engine::set_length(batch, i, length);  // the frame may have had padding of Ethernet behind the packet
   const bool is_ah = format.protocol == ipsec::Protocol::ah;
-  const std::uint32_t packet_bytes = is_ah ? length - ethernet : length - ethernet - format.outer_bytes;
-  const std::uint32_t place = take_place(batch, a, i, *chosen.sa, packet_bytes);
+  const std::uint32_t offset = is_ah ? ethernet : ethernet + format.outer_bytes, packet_bytes = length - offset;
+  const std::uint32_t place = take_place(batch, a, i, *chosen.sa, offset, packet_bytes);
   IpsecArea::Work& work = a.works[place];
   if (is_ah) {
     if (!ipsec::ah_put_on(format, chosen.inner, number, frame, a.jobs[place], work.kept)) {
@@ -271,8 +302,38 @@ void Ipsec::put_on(engine::Batch& batch, std::uint32_t i, const IpsecArea& a, co
   work.sequence = number;
   work.frame = i;
   work.length = chosen.inner.length;
-  note_job(a, place, packet_bytes);
+  work.around = nullptr;
+  if (chosen.around != nullptr) [[unlikely]] {
+    if (const Reason why = put_ah_around(batch, i, chosen, *a.header->view, work); why != no_reason) {
+      return batch.drop(i, why);
+    }
+  }
+  note_job(a, place, *chosen.sa, packet_bytes);
   a.places[i] = place;
+}
+
+// Around ESP, whose job is still to be done: so the router sees the outermost header, and the job of AH is done when
+// ESP's is (finish_around()).
+Reason Ipsec::put_ah_around(engine::Batch& batch, std::uint32_t i, const Chosen& chosen, const ipsec::View& view,
+                            IpsecArea::Work& work) {
+  ipsec::Sa& sa = *chosen.around;
+  const ipsec::PacketFormat& format = *chosen.around_format;
+  ipsec::InnerPacket esp;
+  if (!ipsec::look_at_inner(batch.data(i), batch.length[i], sa.mode, esp)) return ipsec_malformed;
+  const bool counted = view.count(sa, batch.lane, 1, esp.length);
+  const ipsec::Sequence::Run number = counted ? view.take_numbers(sa, 1) : ipsec::Sequence::Run{};
+  if (number.count == 0) {
+    sa.refused.expired.fetch_add(1, std::memory_order_relaxed);
+    return ipsec_expired;
+  }
+  const std::uint32_t front = ipsec::ah_front(format), behind = ipsec::ah_behind(format);
+  std::uint8_t* const frame = engine::prepend(batch, i, front);
+  engine::set_length(batch, i, ethernet + front + esp.length + behind);
+  crypto::Job job;  // finish_around() makes it again
+  if (!ipsec::ah_put_on(format, esp, number.first, frame, job, work.kept)) return ipsec_malformed;
+  work.around = &sa;
+  work.sequence = number.first;
+  return no_reason;
 }
 
 // The row becomes the packet's first fragment, and the others are added behind. False: there is no capacity.
@@ -309,9 +370,34 @@ bool Ipsec::fragment(engine::Batch& batch, std::uint32_t i, std::uint32_t most, 
   return true;
 }
 
+// Those of `rows` that are live have ESP that is sealed, and AH around it, which the lane's core computes now.
+[[gnu::noinline]] void Ipsec::finish_around(engine::Batch& batch, std::span<const std::uint32_t> rows,
+                                            const IpsecArea& a) {
+  std::array<crypto::Job, engine::most_classified> jobs;
+  std::array<crypto::Verdict, engine::most_classified> verdicts;
+  for (std::size_t n = 0; n < rows.size(); ++n) {
+    const std::uint32_t i = rows[n];
+    const IpsecArea::Work& work = a.works[a.places[i]];
+    const ipsec::PacketFormat& format = *format_of(*work.around);
+    ipsec::ah_job(format, batch.data(i), batch.length[i] - ipsec::ah_behind(format), work.sequence, jobs[n]);
+    jobs[n].key = work.around->key;
+  }
+  if (!a.header->not_computed)
+    lane_of(batch).cpu.run(*keys_, {jobs.data(), rows.size()}, {verdicts.data(), rows.size()});
+  for (std::size_t n = 0; n < rows.size(); ++n) {
+    const std::uint32_t i = rows[n];
+    const IpsecArea::Work& work = a.works[a.places[i]];
+    const ipsec::PacketFormat& format = *format_of(*work.around);
+    ipsec::ah_finish(format, batch.data(i), jobs[n], work.kept);
+    engine::set_length(batch, i, batch.length[i] - ipsec::ah_behind(format));
+  }
+}
+
 void Ipsec::apply_out(engine::Batch& batch, engine::Span span, const IpsecArea& a, engine::Emitter& /*out*/) {
   Lane& lane = lane_of(batch);
   std::uint64_t sealed = 0, bytes = 0;
+  std::array<std::uint32_t, engine::most_classified> twice;
+  std::size_t around = 0;
   for (std::uint32_t i = span.first; i < span.end(); ++i) {
     const std::uint32_t place = a.places[i];
     if (place == IpsecArea::no_place || !batch.goes_on(i)) continue;
@@ -326,11 +412,20 @@ void Ipsec::apply_out(engine::Batch& batch, engine::Span span, const IpsecArea& 
       ipsec::ah_finish(format, frame, a.jobs[place], work.kept);
       engine::set_length(batch, i, batch.length[i] - ipsec::ah_behind(format));
     } else if (format.has_udp && format.family == 6) {
-      ipsec::esp_checksum(format, frame, batch.length[i]);
+      const std::uint32_t tag = work.around == nullptr ? 0 : ipsec::ah_behind(*format_of(*work.around));
+      ipsec::esp_checksum(format, frame, batch.length[i] - tag);
+    }
+    if (work.around != nullptr) [[unlikely]] {
+      twice[around++] = i;
+      if (around == twice.size()) {
+        finish_around(batch, twice, a);
+        around = 0;
+      }
     }
     ++sealed;
     bytes += work.length;
   }
+  if (around != 0) finish_around(batch, {twice.data(), around}, a);
   lane.sealed.add(sealed);
   lane.sealed_bytes.add(bytes);
 }

@@ -28,6 +28,7 @@ struct IpsecSaRow {
   std::uint64_t packets = 0, bytes = 0;                         // inner packets that were opened, or protected
   std::map<std::string, std::uint64_t> drops = {};              // by reason, all reasons there are
   std::uint64_t sequence = 0;                                   // out: the last one sent; in: the highest received
+  std::uint32_t path_mtu = 0;                                   // out: learnt of the way; 0: none
   std::int64_t age_s = 0;                                       // since it was added
   std::int64_t idle_s = -1;                                     // since its last packet; -1: none has come
 };
@@ -59,7 +60,7 @@ struct IpsecPolicyTable {
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(IpsecSaRow, direction, protocol, mode, spi, source, destination,
                                                 proposal, state, origin, name, reqid, esn, replay_window,
                                                 udp_source_port, udp_destination_port, selector, lifetime, packets,
-                                                bytes, drops, sequence, age_s, idle_s)
+                                                bytes, drops, sequence, path_mtu, age_s, idle_s)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(IpsecSaTable, sas, count)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(IpsecTemplateRow, protocol, mode, source, destination, reqid, spi)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(IpsecPolicyRow, direction, selector, action, priority, templates,

@@ -42,7 +42,8 @@ struct PolicyWords {
   ipsec::Action action = ipsec::Action::protect;
   Protocol protocol = Protocol::esp;
   Mode mode = Mode::tunnel;
-  std::int64_t priority = 1000, reqid = 0;
+  std::int64_t priority = 1000, reqid = 0, ah_reqid = 0;
+  bool ah_around = false;
   std::int64_t upper = 0, source_port = -1, destination_port = -1;
 };
 
@@ -168,7 +169,11 @@ const std::vector<Option<PolicyWords>>& policy_settings() {
        option::text("tunnel_destination", &PolicyWords::tunnel_destination, "and the other one")
            .takes("IPv4 or IPv6 address"),
        option::number("reqid", &PolicyWords::reqid, {0, 0xffffffff},
-                      "SAs of this number are used; 0: any between the tunnel's ends")});
+                      "SAs of this number are used; 0: any between the tunnel's ends"),
+       option::flag("ah_around", &PolicyWords::ah_around,
+                    "AH in transport mode is around ESP: both protect the packet (RFC 4301)"),
+       option::number("ah_reqid", &PolicyWords::ah_reqid, {0, 0xffffffff},
+                      "and its SAs have this number; 0: any between the same ends")});
   return all;
 }
 
@@ -255,10 +260,25 @@ void read_template(Settings& section, const PolicyWords& words, ipsec::Policy& p
     }
   }
   policy.templates.push_back(way);
+  if (words.ah_around) {
+    if (words.protocol != Protocol::esp) section.error("ah_around", "needs `protocol = \"esp\"`: it is around that");
+    policy.templates.push_back(
+        {.protocol = Protocol::ah, .mode = Mode::transport, .reqid = static_cast<std::uint32_t>(words.ah_reqid)});
+  } else if (words.ah_reqid != 0) {
+    section.error("ah_reqid", "needs `ah_around = true` beside it");
+  }
 }
 
 ipsec::PortMatch port_match(std::int64_t port) {
   return port < 0 ? ipsec::PortMatch{} : ipsec::PortMatch{static_cast<std::uint16_t>(port), 0xffff};
+}
+
+std::string cipher_names() {
+  std::string names;
+  for (const CipherName& one : ipsec_ciphers()) {
+    names += (names.empty() ? "`" : ", `") + option::literal(one.name) + "`";
+  }
+  return names;
 }
 
 ipsec::Selector read_selector(Settings& section, const PolicyWords& words) {
@@ -296,7 +316,23 @@ const std::vector<Option<IpsecOptions>>& ipsec_settings() {
       option::text("ike_socket", &IpsecOptions::ike_socket,
                    "the unix socket where an IKE daemon finds the databases; empty: there is none")
           .takes("path")
-          .by_default("none")};
+          .by_default("none"),
+      option::number("gpu_at_least", &IpsecOptions::gpu_at_least, {0, 65535, "packets"},
+                     "where there is a GPU: a batch with fewer packets to compute is computed by its lane's core, "
+                     "which is sooner done"),
+      option::texts("cores_compute", &IpsecOptions::cores_compute,
+                    "where there is a GPU: the ciphers that lanes' cores compute all the same. ChaCha20 is always "
+                    "theirs")
+          .takes("list of " + cipher_names())};
+  return all;
+}
+
+std::span<const CipherName> ipsec_ciphers() {
+  using crypto::Cipher;
+  static constexpr CipherName all[] = {{"aes-cbc", Cipher::aes_cbc},
+                                       {"aes-ctr", Cipher::aes_ctr_esp},
+                                       {"aes-gcm", Cipher::aes_gcm_esp},
+                                       {"null", Cipher::null}};
   return all;
 }
 
@@ -370,7 +406,8 @@ ipsec::Policy read_policy(Settings& section) {
   if (policy.action == ipsec::Action::protect) {
     read_template(section, words, policy);
   } else {
-    for (const char* const key : {"tunnel_source", "tunnel_destination", "reqid", "mode", "protocol"}) {
+    for (const char* const key :
+         {"tunnel_source", "tunnel_destination", "reqid", "mode", "protocol", "ah_around", "ah_reqid"}) {
       if (section.has(key)) section.error(key, "is of action = \"protect\" alone");
     }
   }
@@ -407,6 +444,11 @@ IpsecOptions read_ipsec(Settings& settings) {
   settings.hide_values();
   IpsecOptions options;
   option::read(ipsec_settings(), settings, options);
+  for (const std::string& given : options.cores_compute) {
+    if (std::ranges::find(ipsec_ciphers(), given, &CipherName::name) == ipsec_ciphers().end()) {
+      settings.error("cores_compute", "there is no \"" + given + "\": write a list of " + cipher_names());
+    }
+  }
   std::set<ipsec::SaId> ids;
   for (Settings& section : settings.sections("sa")) {
     ipsec::SaSettings sa = read_sa(section);

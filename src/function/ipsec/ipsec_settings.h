@@ -3,6 +3,7 @@
 
 #include <compare>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "base/error.h"
 #include "base/option.h"
 #include "base/settings.h"
+#include "crypto/key.h"
 #include "ipsec/security_association.h"
 #include "ipsec/selector.h"
 
@@ -19,6 +21,9 @@ struct IpsecOptions {
   std::uint32_t max_sas = 4096;
   std::uint32_t max_policies = 4096;
   std::string ike_socket = {};  // XFRM for an IKE daemon; empty: none
+  // Where there is a GPU: what lanes' cores compute all the same.
+  std::uint32_t gpu_at_least = 64;              // packets of a batch; fewer are theirs
+  std::vector<std::string> cores_compute = {};  // ciphers, as ipsec_ciphers() names them
   std::vector<ipsec::SaSettings> sas = {};
   std::vector<ipsec::Policy> policies = {};
 };
@@ -26,6 +31,13 @@ struct IpsecOptions {
 // The keys of [ipsec] itself, and those of all its sections.
 const std::vector<Option<IpsecOptions>>& ipsec_settings();
 std::vector<OptionSection> ipsec_sections();
+
+// What `cores_compute` may name. ChaCha20 is always theirs.
+struct CipherName {
+  std::string_view name;
+  crypto::Cipher cipher;
+};
+std::span<const CipherName> ipsec_ciphers();
 
 // Reports what is wrong to `settings`, with its place; what it returns then is good for nothing.
 IpsecOptions read_ipsec(Settings& settings);

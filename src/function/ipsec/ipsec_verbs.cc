@@ -176,7 +176,7 @@ std::vector<engine::Verb> ipsec_verbs() {
 std::string ipsec_sas_report(const IpsecSaTable& sas) {
   if (sas.count == 0) return "no such SA: there is none, or none has this address or SPI\n";
   Table table({"DIRECTION", "SPI", "SOURCE", "DESTINATION", "PROTOCOL", "MODE", "PROPOSAL", ">REQID", "STATE", ">AGE S",
-               ">PACKETS", ">BYTES", ">DROPPED", ">IDLE S", "FROM", "NAME"});
+               ">PACKETS", ">BYTES", ">DROPPED", ">IDLE S", ">PATH MTU", "FROM", "NAME"});
   for (const IpsecSaRow& row : sas.sas) {
     std::uint64_t dropped = 0;
     for (const auto& [name, count] : row.drops) dropped += count;
@@ -187,8 +187,8 @@ std::string ipsec_sas_report(const IpsecSaTable& sas) {
     table.add({row.direction, spi, end(row.source, row.udp_source_port), end(row.destination, row.udp_destination_port),
                row.protocol, row.mode, or_dash(row.proposal), std::to_string(row.reqid), row.state,
                std::to_string(row.age_s), std::to_string(row.packets), std::to_string(row.bytes),
-               std::to_string(dropped), row.idle_s < 0 ? "-" : std::to_string(row.idle_s), row.origin,
-               name_beside(row.name, spi)});
+               std::to_string(dropped), row.idle_s < 0 ? "-" : std::to_string(row.idle_s),
+               row.path_mtu == 0 ? "-" : std::to_string(row.path_mtu), row.origin, name_beside(row.name, spi)});
   }
   return table.str() + more_text(sas.sas.size(), sas.count, "SAs");
 }

@@ -20,6 +20,7 @@ const bool registered = engine::register_element(
      .begins_chain = true,
      .one_thread = true,
      .launches_alone = true,
+     .divides = true,
      .classify_time = std::chrono::nanoseconds(300),
      .find_trait = find_ipsec_type_trait});
 

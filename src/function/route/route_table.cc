@@ -1,7 +1,10 @@
 #include "function/route/route_table.h"
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
+
+#include "packet/headers.h"
 
 namespace sluice::function {
 namespace {
@@ -388,6 +391,21 @@ std::vector<NextHop> RouteTable::next_hops(lookup::NextHopId id) const {
 std::vector<AdjacencyTable::Gateway> RouteTable::gateways() const {
   const std::lock_guard lock(mutex_);
   return adjacencies_.gateways();
+}
+
+bool RouteTable::is_own(std::uint8_t family, const std::uint8_t* address) const {
+  lookup::NextHopId id{};
+  if (family == 4) {
+    std::uint32_t number;
+    std::memcpy(&number, address, sizeof number);
+    number = packet::be32(number);
+    fib_.lookup4(&number, &id, 1);
+  } else {
+    std::uint8_t bytes[1][16];
+    std::memcpy(bytes[0], address, sizeof bytes[0]);
+    fib_.lookup6(bytes, &id, 1);
+  }
+  return adjacencies_.at(id).kind() == AdjacencyKind::local && id != AdjacencyTable::elsewhere_id;
 }
 
 }  // namespace sluice::function

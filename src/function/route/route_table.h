@@ -64,6 +64,8 @@ class RouteTable : public ControlPlane {
   std::uint32_t mtu(PortIndex port) const { return mtu_[port].load(std::memory_order_relaxed); }
   // Both in one look: the MTU of a link that is up, or 0.
   std::uint32_t carries(PortIndex port) const { return carries_[port].load(std::memory_order_relaxed); }
+  // Whether routes say that the address is the host's own, as in a frame. Any thread. Cost: a look-up.
+  bool is_own(std::uint8_t family, const std::uint8_t* address) const;
   // From where the router answers what came in by a port (set_source()).
   const SourceAddresses& sources() const { return sources_; }
   // Before lanes run.

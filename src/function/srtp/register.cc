@@ -60,6 +60,7 @@ const bool registered = engine::register_element(
      .options = srtp_sections,
      .one_thread = true,
      .launches_alone = true,
+     .divides = true,
      .classify_time = std::chrono::nanoseconds(420),
      .find_trait = find_srtp_type_trait});
 

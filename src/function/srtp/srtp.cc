@@ -25,7 +25,7 @@ void* Srtp::find_trait(std::string_view name) {
   if (name == MediaStreams::trait_name) return streams_ ? static_cast<MediaStreams*>(&*streams_) : nullptr;
   if (name == engine::Service::trait_name) return service_.get();
   return engine::offer<engine::Metrics, engine::DeviceCycle, engine::Grouping, engine::Recovery, engine::HostGate,
-                       engine::ChainRule, engine::NullDevice>(name, this);
+                       engine::ChainRule, engine::NullDevice, engine::Divisible>(name, this);
 }
 
 // A bridge's frames are not addressed to the twins, so that the host would not have them.
@@ -54,6 +54,11 @@ Expected<void> Srtp::prepare(const engine::Plan& plan) {
     auto cpu = crypto::Cpu::make();
     if (!cpu) return make_error("[srtp] " + cpu.error().message);
     lanes_.push_back(std::make_unique<LaneState>(std::move(*cpu)));
+  }
+  for (std::uint32_t helper = 0; helper < plan.helpers; ++helper) {
+    auto cpu = crypto::Cpu::make();
+    if (!cpu) return make_error("[srtp] " + cpu.error().message);
+    helpers_.push_back(std::move(*cpu));
   }
   if (auto ok = crypto::self_test(lanes_.front()->cpu); !ok) return make_error("[srtp] " + ok.error().message);
   auto keys = crypto::KeyTable::make(options_.max_keys, true);

@@ -12,8 +12,8 @@
 //
 // It stands before the bridge and the router alike: chain = ["srtp", "route"].
 //   classify()  finds the stream, prepares the packet: crypto::Job
-//   compute()   the jobs of a batch at once, in place, by intel-ipsec-mb; launch() the same on a GPU
-//               (crypto/gpu_crypto.h). Jobs are of packets of streams alone: other frames cost a device nothing
+//   compute()   the jobs of a batch at once, in place, by intel-ipsec-mb, with helpers by compute_jobs(); launch() the
+//               same on a GPU (crypto/gpu_crypto.h). Jobs are of packets of streams alone: other frames cost a device nothing
 //   apply()     finishes the packet: drops it, or sets its lengths and checksums
 // The UDP checksum of what is to be protected is checked (a wrong one would become a right one), and made anew of what
 // leaves. With a GPU that takes no more of a frame than its headers: the job asks for the payload's sums, and apply()
@@ -77,7 +77,8 @@ class Srtp final : public engine::Element,
                    public engine::Recovery,
                    public engine::HostGate,
                    public engine::ChainRule,
-                   public engine::NullDevice {
+                   public engine::NullDevice,
+                   public engine::Divisible {
  public:
   struct SrtpOptions {
     std::vector<MediaStreamSettings> streams;  // 5-tuples are unique; empty once prepare() has put them in force
@@ -106,6 +107,9 @@ class Srtp final : public engine::Element,
   Expected<void> launch(engine::Batch& batch, device::GpuStream& stream) override;
   Expected<void> launch_together(std::span<engine::Batch* const> batches, device::GpuStream& stream) override;
   void compute(engine::Batch& batch, engine::Span span) override;
+  // Not of those that are kept from a device.
+  std::uint32_t jobs(const engine::Batch& batch) const override;
+  void compute_jobs(engine::Batch& batch, engine::Span some, std::uint32_t thread) override;
   void apply(engine::Batch& batch, engine::Span span, engine::Emitter& out) override;
   Expected<Change> reload(Element& fresh) override;
 
@@ -157,6 +161,7 @@ class Srtp final : public engine::Element,
   std::uint32_t lanes_count_ = 0;
   std::optional<crypto::KeyTable> keys_;  // outlives the streams
   std::vector<std::unique_ptr<LaneState>> lanes_;
+  std::vector<crypto::Cpu> helpers_;  // of threads that compute beside lanes
   DeviceCrypto devices_;
   // What a packet's length and capacity must be for a GPU. Without one everything will do.
   std::uint32_t most_on_device_ = 0xffffffff, capacity_on_device_ = 0;

@@ -27,9 +27,18 @@ void Srtp::compute(engine::Batch& batch, engine::Span span) {
   };
   const std::size_t from = at(span.first);
   const std::size_t jobs = at(span.end()) - from;
-  if (jobs == 0) return;
-  lanes_[batch.lane]->cpu.run(*keys_, {a.jobs + from, jobs}, {a.verdicts + from, jobs},
-                              {a.sums + from, a.header->sums ? jobs : 0});
+  if (jobs != 0) compute_jobs(batch, {static_cast<std::uint32_t>(from), static_cast<std::uint32_t>(jobs)}, 0);
+}
+
+std::uint32_t Srtp::jobs(const engine::Batch& batch) const {
+  return Area(area(batch), batch.capacity).header->jobs;
+}
+
+void Srtp::compute_jobs(engine::Batch& batch, engine::Span some, std::uint32_t thread) {
+  const Area a(area(batch), batch.capacity);
+  crypto::Cpu& cpu = thread == 0 ? lanes_[batch.lane]->cpu : helpers_[thread - 1];
+  cpu.run(*keys_, {a.jobs + some.first, some.count}, {a.verdicts + some.first, some.count},
+          {a.sums + some.first, a.header->sums ? some.count : 0});
 }
 
 [[gnu::noinline]] void Srtp::compute_kept(const engine::Batch& batch, const Area& a) {

@@ -82,7 +82,8 @@ bool Vxlan::take_piece(engine::Batch& batch, std::uint32_t i, const VxlanView& v
     const auto& ip = packet::header_at<packet::Ipv4Header>(frame, ethernet);
     if (ip.checksum != packet::ipv4_header_checksum(ip)) return false;  // the router's, or the host's, to refuse
   }
-  switch (in.fragments.take(frame, batch.length[i], outer, view.ends_here(outer), control_->now())) {
+  switch (in.fragments.take({reinterpret_cast<const char*>(frame), batch.length[i]}, view.ends_here(outer),
+                            control_->now())) {
     case OuterFragments::Taken::no:
       return false;
     case OuterFragments::Taken::kept:

@@ -31,7 +31,7 @@
 #include "engine/self_check.h"
 #include "engine/traits.h"
 #include "engine/view.h"
-#include "function/vxlan/outer_fragments.h"
+#include "function/outer_fragments.h"
 #include "function/vxlan/tunnel_out.h"
 #include "function/vxlan/tunnels.h"
 #include "function/vxlan/vxlan_control.h"

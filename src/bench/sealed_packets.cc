@@ -1,0 +1,124 @@
+#include "bench/sealed_packets.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <random>
+#include <thread>
+
+#include "base/machine.h"
+#include "bench/tunnel_by_openssl.h"
+#include "packet/checksum.h"
+#include "packet/frame_mix.h"
+#include "packet/headers.h"
+
+namespace sluice::cli::bench {
+namespace {
+
+using packet::be16;
+using packet::be32;
+
+constexpr std::size_t ethernet = sizeof(packet::EthernetHeader);
+constexpr std::size_t headers = ethernet + sizeof(packet::Ipv4Header) + sizeof(packet::UdpHeader);
+constexpr std::size_t line = 64;
+
+std::uint32_t number_of(unsigned lane, std::uint32_t index) {
+  return lane << 24 ^ index;
+}
+
+}  // namespace
+
+std::vector<std::uint8_t> clear_frame(ipsec::Direction direction, std::uint32_t tunnel, std::uint32_t length,
+                                      std::uint32_t number) {
+  std::vector<std::uint8_t> frame(std::max<std::size_t>(length, headers));
+  auto& ethernet_header = packet::header_at<packet::EthernetHeader>(frame.data(), 0);
+  std::memset(&ethernet_header, 2, 12);  // of nobody: the bench's router takes any
+  ethernet_header.ethertype = be16(packet::ethertype_ipv4);
+  auto& ip = packet::header_at<packet::Ipv4Header>(frame.data(), ethernet);
+  const bool out = direction == ipsec::Direction::out;
+  ip.version_ihl = 0x45;
+  ip.total_length = be16(static_cast<std::uint16_t>(frame.size() - ethernet));
+  ip.ttl = 64;
+  ip.protocol = packet::protocol_udp;
+  ip.source = be32(out ? IpsecTunnels::inside : IpsecTunnels::far_host(tunnel));
+  ip.destination = be32(out ? IpsecTunnels::far_host(tunnel) : IpsecTunnels::inside);
+  ip.checksum = packet::ipv4_header_checksum(ip);
+  auto& udp = packet::header_at<packet::UdpHeader>(frame.data(), ethernet + sizeof ip);
+  udp.source_port = udp.destination_port = be16(5000);
+  udp.length = be16(static_cast<std::uint16_t>(frame.size() - ethernet - sizeof ip));
+  std::minstd_rand random(number + 1);
+  for (std::size_t at = headers; at < frame.size(); at += 4) {
+    const auto word = static_cast<std::uint32_t>(random());
+    std::memcpy(frame.data() + at, &word, std::min<std::size_t>(4, frame.size() - at));
+  }
+  return frame;
+}
+
+Expected<void> SealedPackets::make_lane(const IpsecTunnels& tunnels, unsigned lane, std::uint32_t count,
+                                        const std::string& mix, Lane& made) {
+  auto lengths = packet::FrameMix::make(mix, 100 + lane);
+  if (!lengths) return tl::unexpected(lengths.error());
+  std::mt19937 random(lane + 1);
+  std::vector<std::size_t> at;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const auto tunnel = static_cast<std::uint32_t>(random() % tunnels.count());
+    const auto clear = clear_frame(ipsec::Direction::in, tunnel, lengths->next(), number_of(lane, i));
+    const TunnelByOpenssl by(tunnels.sa(ipsec::Direction::in, tunnel));
+    // Their numbers do not matter, since there is no window; each has its own, so that no IV comes twice.
+    const auto sealed = by.seal(std::span(clear).subspan(ethernet), number_of(lane, i) + 1);
+    if (!sealed) return tl::unexpected(sealed.error());
+    at.push_back(made.bytes.size());
+    made.bytes.insert(made.bytes.end(), clear.begin(), clear.begin() + ethernet);
+    made.bytes.insert(made.bytes.end(), sealed->begin(), sealed->end());
+    made.packets.push_back({nullptr, tunnel, static_cast<std::uint16_t>(ethernet + sealed->size()),
+                            static_cast<std::uint16_t>(clear.size())});
+    made.bytes.resize((made.bytes.size() + line - 1) / line * line);
+  }
+  for (std::uint32_t i = 0; i < count; ++i) made.packets[i].frame = made.bytes.data() + at[i];
+  return {};
+}
+
+Expected<SealedPackets> SealedPackets::make(const IpsecTunnels& tunnels, unsigned lanes, std::uint32_t count,
+                                            const std::string& mix) {
+  SealedPackets all;
+  all.count_ = count;
+  all.lanes_.resize(lanes);
+  std::vector<Expected<void>> results(lanes);
+  std::atomic<unsigned> next{0};
+  std::vector<std::thread> threads;
+  for (std::size_t core = 0; core < std::min<std::size_t>(lanes, allowed_cores().size()); ++core) {
+    threads.emplace_back([&] {
+      for (unsigned lane = next++; lane < lanes; lane = next++) {
+        results[lane] = make_lane(tunnels, lane, count, mix, all.lanes_[lane]);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const Expected<void>& result : results) {
+    if (!result) return tl::unexpected(result.error());
+  }
+  return all;
+}
+
+std::vector<std::uint8_t> SealedPackets::clear(unsigned lane, std::uint32_t index) const {
+  const Sealed& one = packet(lane, index);
+  return clear_frame(ipsec::Direction::in, one.tunnel, one.clear_length, number_of(lane, index));
+}
+
+double SealedPackets::mean_length() const {
+  double sum = 0;
+  for (const Lane& lane : lanes_) {
+    for (const Sealed& one : lane.packets) sum += one.length;
+  }
+  return sum / (static_cast<double>(count_) * static_cast<double>(lanes_.size()));
+}
+
+double SealedPackets::mean_clear_length() const {
+  double sum = 0;
+  for (const Lane& lane : lanes_) {
+    for (const Sealed& one : lane.packets) sum += one.clear_length;
+  }
+  return sum / (static_cast<double>(count_) * static_cast<double>(lanes_.size()));
+}
+
+}  // namespace sluice::cli::bench

@@ -1,0 +1,53 @@
+// What `bench ipsec` offers inbound: packets of all tunnels, sealed beforehand by OpenSSL, a share for each lane, one
+// behind another in memory.
+//
+// Thread-safety: constant after it was made. Memory: the packets, and 16 bytes for each.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "bench/ipsec_tunnels.h"
+
+namespace sluice::cli::bench {
+
+// A frame in clear: Ethernet, IPv4, UDP without a checksum, and bytes that follow from `number`. Outbound from inside
+// to the host behind the tunnel; inbound the other way. `length` without FCS, 42 at least.
+std::vector<std::uint8_t> clear_frame(ipsec::Direction direction, std::uint32_t tunnel, std::uint32_t length,
+                                      std::uint32_t number);
+
+class SealedPackets {
+ public:
+  struct Sealed {
+    const std::uint8_t* frame;  // with its Ethernet header
+    std::uint32_t tunnel;
+    std::uint16_t length, clear_length;  // of the frame, and of that in clear
+  };
+
+  // `count` for each lane, with sizes of the mix in clear; each draws its tunnel at random. On every core.
+  static Expected<SealedPackets> make(const IpsecTunnels& tunnels, unsigned lanes, std::uint32_t count,
+                                      const std::string& mix);
+
+  std::uint32_t count() const { return count_; }
+  const Sealed& packet(unsigned lane, std::uint32_t index) const { return lanes_[lane].packets[index]; }
+  // The frame in clear that it was made of.
+  std::vector<std::uint8_t> clear(unsigned lane, std::uint32_t index) const;
+  // Of a frame, sealed and in clear.
+  double mean_length() const;
+  double mean_clear_length() const;
+
+ private:
+  struct Lane {
+    std::vector<std::uint8_t> bytes;
+    std::vector<Sealed> packets;
+  };
+  static Expected<void> make_lane(const IpsecTunnels& tunnels, unsigned lane, std::uint32_t count,
+                                  const std::string& mix, Lane& made);
+  std::uint32_t count_ = 0;
+  std::vector<Lane> lanes_;
+};
+
+}  // namespace sluice::cli::bench

@@ -1,0 +1,237 @@
+// What becomes of frames in the element "ipsec", on a core and on a GPU.
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <random>
+#include <set>
+
+#include "../tests/support/gpu.h"
+#include "function/ipsec/ipsec_trial_test.h"
+#include "ipsec/proposal.h"
+
+namespace sluice::function::test {
+namespace {
+
+using packet::PacketBuilder;
+using Work = IpsecTrial::Work;
+
+struct Suite {
+  std::string protocol, proposal;
+  bool on_gpus = true;
+};
+const Suite suites[] = {{"esp", "aes128-sha1"},
+                        {"esp", "aes192-sha256"},
+                        {"esp", "aes256-sha384"},
+                        {"esp", "aes128ctr-sha1"},
+                        {"esp", "aes256ctr-sha512"},
+                        {"esp", "aes128gcm16"},
+                        {"esp", "aes192gcm12"},
+                        {"esp", "aes256gcm8"},
+                        {"esp", "null-sha256"},
+                        {"ah", "sha1"},
+                        {"ah", "sha512"},
+                        {"esp", "chacha20poly1305", false}};
+
+std::string digits(std::size_t bytes, std::uint8_t seed) {
+  std::string text;
+  for (std::size_t i = 0; i < bytes; ++i) {
+    char pair[3];
+    std::snprintf(pair, sizeof pair, "%02x", static_cast<unsigned>((i * 11 + seed) & 0xff));
+    text += pair;
+  }
+  return text;
+}
+
+// Tunnel n protects 10.N.0.0/16 to 10.100.N.0/24, or the same of IPv6: at one end of it outbound, at the other inbound.
+std::string tunnel(std::size_t n, const Suite& suite, const std::string& direction, const std::string& more = "") {
+  const auto proposal =
+      ipsec::parse_proposal(suite.proposal, suite.protocol == "ah" ? ipsec::Protocol::ah : ipsec::Protocol::esp);
+  EXPECT_TRUE(proposal) << suite.proposal;
+  const std::string number = std::to_string(n);
+  const bool outer_ipv6 = n % 3 == 2;
+  const std::string near = outer_ipv6 ? "2001:db8:f::1" : "192.0.2.1", far = outer_ipv6 ? "2001:db8:f::2" : "192.0.2.2";
+  std::string text = "[[ipsec.sa]]\ndirection = \"" + direction + "\"\nsource = \"" + near + "\"\ndestination = \"" +
+                     far + "\"\nspi = " + std::to_string(0x1000 + n) + "\nreqid = " + std::to_string(n + 1) +
+                     "\nprotocol = \"" + suite.protocol + "\"\nproposal = \"" + suite.proposal + "\"\n" + more;
+  const std::size_t key = proposal->key_length + proposal->salt_length;
+  if (key != 0) text += "key = \"" + digits(key, static_cast<std::uint8_t>(n)) + "\"\n";
+  if (proposal->auth_key_length != 0) {
+    text += "auth_key = \"" + digits(proposal->auth_key_length, static_cast<std::uint8_t>(n + 7)) + "\"\n";
+  }
+  for (const bool ipv6 : {false, true}) {
+    text += "[[ipsec.policy]]\ndirection = \"" + direction + "\"\nsource = \"" +
+            (ipv6 ? "2001:db8:" + number + "::/48" : "10." + number + ".0.0/16") + "\"\ndestination = \"" +
+            (ipv6 ? "2001:db8:100:" + number + "::/64" : "10.100." + number + ".0/24") + "\"\ntunnel_source = \"" +
+            near + "\"\ntunnel_destination = \"" + far + "\"\nreqid = " + std::to_string(n + 1) + "\nprotocol = \"" +
+            suite.protocol + "\"\n";
+  }
+  return text;
+}
+
+std::string tunnels(const std::string& direction, const std::string& settings = "gpu_at_least = 1\n") {
+  std::string text = "[ipsec]\n" + settings;
+  for (std::size_t n = 0; n < std::size(suites); ++n) text += tunnel(n, suites[n], direction);
+  return text;
+}
+
+Bytes clear_frame(std::size_t n, std::size_t payload, bool ipv6) {
+  const std::string number = std::to_string(n);
+  PacketBuilder builder;
+  ipv6 ? builder.ipv6("2001:db8:" + number + "::5", "2001:db8:100:" + number + "::9")
+       : builder.ipv4("10." + number + ".0.5", "10.100." + number + ".9");
+  return builder.udp(1000, 2000).payload(payload).build();
+}
+
+// Of all tunnels, sizes and families, shuffled.
+std::vector<Bytes> mixed_frames(std::size_t count) {
+  std::mt19937 random(5);
+  std::vector<Bytes> frames;
+  for (std::size_t i = 0; i < count; ++i) {
+    frames.push_back(clear_frame(random() % std::size(suites), random() % 1300, random() % 2 == 0));
+  }
+  return frames;
+}
+// The packet without its Ethernet header, whose addresses are the router's to write.
+Bytes packet_of(const Bytes& frame) {
+  return {frame.begin() + 14, frame.end()};
+}
+std::vector<Bytes> frames_of(const std::vector<Judged>& judged) {
+  std::vector<Bytes> frames;
+  for (const Judged& one : judged) frames.push_back(one.frame);
+  return frames;
+}
+
+class IpsecOn : public testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override {
+    if (GetParam() == "cpu") return;
+    if (const std::string why = sluice::test::why_no_gpu(); !why.empty()) GTEST_SKIP() << why;
+    auto opened = device::Gpu::open(0, 2);
+    ASSERT_TRUE(opened) << (opened ? "" : opened.error().message);
+    gpu_ = std::move(*opened);
+  }
+  device::Gpu* gpu() { return gpu_.get(); }
+
+ private:
+  std::unique_ptr<device::Gpu> gpu_;
+};
+INSTANTIATE_TEST_SUITE_P(Devices, IpsecOn, testing::Values("cpu", "cuda:0"),
+                         [](const auto& info) { return info.param.substr(0, info.param.find(':')); });
+
+// What one device seals the other opens.
+TEST_P(IpsecOn, AllAlgorithmsInOneBatchThereAndBack) {
+  const std::vector<Bytes> clear = mixed_frames(400);
+  for (const bool seals : {true, false}) {
+    IpsecTrial out(tunnels("out"), seals ? gpu() : nullptr), in(tunnels("in"), seals ? nullptr : gpu());
+    for (int round = 0; round < 2; ++round) {
+      const std::vector<Judged> sealed = out.seal(clear);
+      for (std::size_t i = 0; i < clear.size(); ++i) {
+        ASSERT_EQ(sealed[i].name(), "passes") << i;
+        ASSERT_GT(sealed[i].frame.size(), clear[i].size()) << i;
+      }
+      const std::vector<Judged> opened = in.open(frames_of(sealed));
+      for (std::size_t i = 0; i < clear.size(); ++i) {
+        ASSERT_EQ(opened[i].name(), "passes") << i;
+        EXPECT_EQ(packet_of(opened[i].frame), packet_of(clear[i])) << i;
+      }
+    }
+    EXPECT_EQ(out.metric("ipsec_sealed_packets"), 800U);
+    EXPECT_EQ(in.metric("ipsec_opened_packets"), 800U);
+    const bool on_gpu = gpu() != nullptr;
+    const std::uint64_t kept = out.metric("ipsec_kept_from_device") + in.metric("ipsec_kept_from_device");
+    EXPECT_EQ(kept != 0, on_gpu) << "ChaCha20 alone";
+    EXPECT_LT(kept, 200U);
+    EXPECT_EQ(out.metric("ipsec_of_small_batches") + in.metric("ipsec_of_small_batches"), 0U);
+  }
+}
+
+TEST_P(IpsecOn, TamperedAndReplayedPacketsAreRefusedAmongOthers) {
+  IpsecTrial out(tunnels("out")), in(tunnels("in"), gpu());
+  const std::vector<Bytes> clear = mixed_frames(300);
+  std::vector<Bytes> sealed = frames_of(out.seal(clear));
+  for (std::size_t i = 0; i < sealed.size(); i += 3) sealed[i].back() ^= 1;
+  std::vector<Judged> opened = in.open(sealed);
+  for (std::size_t i = 0; i < sealed.size(); ++i) {
+    EXPECT_EQ(opened[i].name(), i % 3 == 0 ? "ipsec_bad_icv" : "passes") << i;
+  }
+  opened = in.open(sealed);
+  for (std::size_t i = 0; i < sealed.size(); ++i) {
+    EXPECT_EQ(opened[i].name(), i % 3 == 0 ? "ipsec_bad_icv" : "ipsec_replay") << i;
+  }
+}
+
+// Whatever order warps work in, numbers are those of the batch.
+TEST_P(IpsecOn, NumbersAreInTheOrderOfFrames) {
+  IpsecTrial out(tunnels("out"), gpu());
+  std::vector<Bytes> clear;
+  for (std::size_t i = 0; i < 300; ++i) clear.push_back(clear_frame(i % 2 * 3, 1300 - i * 4, false));
+  const std::vector<Judged> sealed = out.seal(clear);
+  std::uint32_t next[2] = {1, 1};
+  for (std::size_t i = 0; i < sealed.size(); ++i) {
+    const std::uint8_t* const number = sealed[i].frame.data() + 14 + 20 + 4;
+    EXPECT_EQ(number[2] * 256U + number[3], next[i % 2]++) << i;
+  }
+}
+
+TEST_P(IpsecOn, CoresComputeWhatTheSettingsSay) {
+  const std::vector<Bytes> clear = mixed_frames(200);
+  IpsecTrial in(tunnels("in"));
+  const auto expect_right = [&](IpsecTrial& out) {
+    const std::vector<Judged> opened = in.open(frames_of(out.seal(clear)));
+    for (std::size_t i = 0; i < clear.size(); ++i) {
+      ASSERT_EQ(opened[i].name(), "passes") << i;
+      EXPECT_EQ(packet_of(opened[i].frame), packet_of(clear[i])) << i;
+    }
+  };
+  IpsecTrial small(tunnels("out", "gpu_at_least = 1000\n"), gpu());
+  expect_right(small);
+  const std::uint64_t of_small = small.metric("ipsec_of_small_batches");
+  EXPECT_EQ(of_small + small.metric("ipsec_kept_from_device"), gpu() != nullptr ? 200U : 0U);
+}
+
+TEST_P(IpsecOn, CiphersOfCoresAreKeptFromTheGpu) {
+  const std::vector<Bytes> clear = mixed_frames(200);
+  IpsecTrial out(
+      tunnels("out", "gpu_at_least = 1\ncores_compute = [\"aes-cbc\", \"aes-ctr\", \"aes-gcm\", \"null\"]\n"), gpu());
+  IpsecTrial in(tunnels("in"));
+  const std::vector<Judged> opened = in.open(frames_of(out.seal(clear)));
+  for (std::size_t i = 0; i < clear.size(); ++i) {
+    ASSERT_EQ(opened[i].name(), "passes") << i;
+    EXPECT_EQ(packet_of(opened[i].frame), packet_of(clear[i])) << i;
+  }
+  EXPECT_EQ(out.metric("ipsec_kept_from_device"), gpu() != nullptr ? 200U : 0U);
+}
+
+// Sealing in place cannot be done twice. What the GPU had nothing of goes on.
+TEST_P(IpsecOn, OfABatchThatAGpuLosesOnlyItsOwnPacketsAreDropped) {
+  if (gpu() == nullptr) GTEST_SKIP() << "there is nothing to lose";
+  const std::vector<Bytes> clear = mixed_frames(200);
+  std::size_t kept = 0;
+  IpsecTrial out(tunnels("out"), gpu());
+  for (const Judged& one : out.seal(clear, Work::lost)) {
+    kept += one.name() == "passes" ? 1U : 0U;
+    EXPECT_TRUE(one.name() == "passes" || one.name() == "device_lost") << one.name();
+  }
+  EXPECT_EQ(kept, out.metric("ipsec_kept_from_device"));
+  IpsecTrial small(tunnels("out", "gpu_at_least = 1000\n"), gpu());
+  for (const Judged& one : small.seal(clear, Work::lost_later)) EXPECT_EQ(one.name(), "passes");
+}
+
+TEST(IpsecElement, ResultsOfTheNullDeviceArePassed) {
+  IpsecTrial out(tunnels("out"));
+  for (const Judged& one : out.seal(mixed_frames(100), Work::null)) EXPECT_EQ(one.name(), "passes");
+}
+
+TEST(IpsecElement, CiphersThatThereAreNotAreRefused) {
+  Diagnostics diagnostics;
+  auto file = Settings::from_text("[ipsec]\ncores_compute = [\"aes-gcm\", \"des\"]\n", "a.toml", diagnostics);
+  ASSERT_TRUE(file);
+  Settings section = file->section("ipsec");
+  read_ipsec(section);
+  ASSERT_EQ(diagnostics.lines.size(), 1U);
+  EXPECT_NE(diagnostics.lines.front().find("there is no \"des\": write a list of"), std::string::npos)
+      << diagnostics.lines.front();
+}
+
+}  // namespace
+}  // namespace sluice::function::test
