@@ -149,7 +149,7 @@ int bench_ipsec(const BenchOptions& options) {
     fail(cases.error().message);
     return 2;
   }
-  if (auto eal = start_bench_eal(ipsec_memory_bytes); !eal) {
+  if (auto eal = start_bench_eal(ipsec_memory_bytes(default_lanes(options))); !eal) {
     fail(eal.error().message);
     return 1;
   }

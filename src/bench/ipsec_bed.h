@@ -16,7 +16,10 @@
 
 namespace sluice::cli::bench {
 
-inline constexpr std::uint64_t ipsec_memory_bytes = 4ULL << 30;
+// Of DPDK, for frames of so many lanes, at 64 B, and what stands beside them.
+constexpr std::uint64_t ipsec_memory_bytes(unsigned lanes) {
+  return (2ULL << 30) + lanes * (128ULL << 20);
+}
 
 struct IpsecTraffic {
   std::string algorithm = "aes128-sha1";
@@ -40,10 +43,10 @@ class IpsecBed {
                                                   const IpsecTraffic& traffic, const std::string& device,
                                                   double ceiling);
 
-  // First everything that leaves is looked at for a while (ipsec_check.h), in the run that is measured then, as fast as
-  // lanes poll: the middle of three rounds, which together take `seconds`. Errors: what was wrong; and, of a GPU, that
-  // cores have done its work.
-  Expected<IpsecFigure> measure(ipsec::Direction direction, double seconds);
+  // First everything that leaves is looked at until `frames` have (ipsec_check.h), in the run that is measured then, as
+  // fast as lanes poll: the middle of three rounds, which together take `seconds`. Errors: what was wrong; and, of a
+  // GPU, that cores have done its work.
+  Expected<IpsecFigure> measure(ipsec::Direction direction, double seconds, std::uint64_t frames = 20'000);
   // Ends the run. Errors: counters that do not add up, packets that were dropped, or more or fewer sequence numbers
   // than packets that were sealed.
   Expected<void> finish();
@@ -55,7 +58,7 @@ class IpsecBed {
 
  private:
   IpsecBed(IpsecTunnels tunnels, SealedPackets sealed) : tunnels_(std::move(tunnels)), sealed_(std::move(sealed)) {}
-  Expected<void> verify(ipsec::Direction direction);
+  Expected<void> verify(ipsec::Direction direction, std::uint64_t frames);
   Expected<void> pause();
   double mean_clear_length() const;  // outbound
   std::uint64_t metric(std::string_view name) const;

@@ -16,13 +16,14 @@ class IpsecBedTest : public testing::Test {
   static void SetUpTestSuite() { table_ = RouterTable::make({}, {.ipv4 = 100, .ipv6 = 10}).value(); }
   static void TearDownTestSuite() { table_.reset(); }
 
-  static Expected<std::unique_ptr<IpsecBed>> make(const IpsecTraffic& traffic) {
+  static Expected<std::unique_ptr<IpsecBed>> make(const IpsecTraffic& traffic, const char* device = "cpu",
+                                                  unsigned lanes = 2) {
     BenchOptions options;
-    options.lanes = 2;
+    options.lanes = lanes;
     options.batch = 256;
     options.batches = 2;
     options.frames = 2048;
-    return IpsecBed::make(options, *table_, traffic, "cpu", 1);
+    return IpsecBed::make(options, *table_, traffic, device, 1);
   }
   static inline std::unique_ptr<RouterTable> table_;
 };
@@ -45,6 +46,18 @@ TEST_F(IpsecBedTest, WhatLeavesIsRightBothWays) {
     const auto finished = (*bed)->finish();
     EXPECT_TRUE(finished) << finished.error().message;
   }
+}
+
+TEST_F(IpsecBedTest, OfAGpuItIsWhatTheGpuHasComputed) {
+  auto bed = make({"mixed", "64", 10}, "cuda:0", 1);
+  ASSERT_TRUE(bed) << bed.error().message;
+  for (const Direction direction : {Direction::out, Direction::in}) {
+    const auto figure = (*bed)->measure(direction, 0.6, 500);
+    ASSERT_TRUE(figure) << figure.error().message;
+    EXPECT_GT(figure->outcome.gpu_frames, 0U);
+  }
+  const auto finished = (*bed)->finish();
+  EXPECT_TRUE(finished) << finished.error().message;
 }
 
 // With the packets of a bed.

@@ -41,7 +41,13 @@ struct alignas(64) IpsecSource::Lane {
     std::uint32_t tunnel = 0, index = 0;  // index: of the sealed packet
     std::vector<std::uint8_t> clear;      // outbound
   };
+  // Which sealed packet a frame came with last.
+  struct Came {
+    std::uint32_t packet = 0, round = 0;
+    bool in = false;
+  };
   std::vector<std::uint16_t> length;  // of each frame in clear, outbound; 0: it has not come yet
+  std::vector<Came> came;
   std::vector<Kept> kept;
   std::uint32_t random = 1, next_sealed = 0;
   std::uint32_t tunnel = 0;  // of the frame that was made last, and the packet
@@ -58,6 +64,7 @@ IpsecSource::IpsecSource(const IpsecTunnels& tunnels, const SealedPackets* seale
     lanes_.push_back(std::make_unique<Lane>());
     lanes_.back()->length.resize(frames);
     lanes_.back()->kept.resize(frames);
+    lanes_.back()->came.resize(frames);
     lanes_.back()->random = 2654435761U * (lane + 1);
     std::ranges::copy(clear, lanes_.back()->clear.begin());
   }
@@ -76,7 +83,7 @@ void IpsecSource::admit(engine::Batch& batch, engine::Span span) {
     if (lane.length[index] == 0) lane.length[index] = std::max<std::uint16_t>(frame.data_len, headers);
     frame.data_off = RTE_PKTMBUF_HEADROOM;
     if (in) {
-      copy_sealed(lane, batch.lane, frame);
+      write_sealed(lane, batch.lane, frame, checking);
     } else {
       write_clear(lane, frame);
     }
@@ -103,18 +110,32 @@ void IpsecSource::write_clear(Lane& lane, rte_mbuf& frame) {
   ip.checksum = packet::ipv4_header_checksum(ip);
   udp.length = be16(static_cast<std::uint16_t>(length - ethernet - sizeof ip));
   std::memcpy(rte_pktmbuf_mtod(&frame, void*), lane.clear.data(), headers);
+  lane.came[port::ReplayPort::frame_index(&frame)].in = false;
   frame.data_len = length;
   frame.pkt_len = length;
 }
 
-void IpsecSource::copy_sealed(Lane& lane, std::uint32_t lane_index, rte_mbuf& frame) {
-  lane.index = lane.next_sealed;
-  lane.next_sealed = lane.next_sealed + 1 == sealed_->count() ? 0 : lane.next_sealed + 1;
-  const SealedPackets::Sealed& sealed = sealed_->packet(lane_index, lane.index);
-  rte_memcpy(rte_pktmbuf_mtod(&frame, void*), sealed.frame, sealed.length);
-  frame.data_len = sealed.length;
-  frame.pkt_len = sealed.length;
-  lane.tunnel = sealed.tunnel;
+void IpsecSource::write_sealed(Lane& lane, std::uint32_t lane_index, rte_mbuf& frame, bool whole) {
+  Lane::Came& came = lane.came[port::ReplayPort::frame_index(&frame)];
+  auto* const bytes = rte_pktmbuf_mtod(&frame, std::uint8_t*);
+  const SealedPackets::Sealed* sealed = &sealed_->packet(lane_index, came.packet);
+  // It was opened, or it is longer.
+  if (!whole && came.in && sealed->icvs != nullptr && frame.data_len == sealed->clear_length &&
+      came.round + 1 < SealedPackets::rounds) {
+    ++came.round;
+    rte_memcpy(bytes, sealed->frame, sealed->head);
+    rte_memcpy(bytes + sealed->tail, sealed->frame + sealed->tail, sealed->length - sealed->tail - sealed->icv);
+    std::memcpy(bytes + sealed->length - sealed->icv, sealed->icvs + came.round * sealed->icv, sealed->icv);
+  } else {
+    came = {lane.next_sealed, 0, true};
+    lane.next_sealed = lane.next_sealed + 1 == sealed_->count() ? 0 : lane.next_sealed + 1;
+    sealed = &sealed_->packet(lane_index, came.packet);
+    rte_memcpy(bytes, sealed->frame, sealed->length);
+  }
+  frame.data_len = sealed->length;
+  frame.pkt_len = sealed->length;
+  lane.tunnel = sealed->tunnel;
+  lane.index = came.packet;
 }
 
 void IpsecSource::keep(Lane& lane, const rte_mbuf& frame, bool in) {

@@ -3,12 +3,13 @@
 //
 //   out  its headers are written (42 bytes), to a tunnel that is drawn at random; its payload is what the element has
 //        left there, which is as random as any
-//   in   a packet that OpenSSL has sealed beforehand (sealed_packets.h) is copied into it, one after another
+//   in   a packet that OpenSSL has sealed beforehand is written into it, whole or, while it is not looked at, its ends
+//        (sealed_packets.h)
 //
 // While it checks, it keeps what goes in, and looks at all that leaves (ipsec_check.h).
 //
 // Threads: as of engine::Element; set() and check() at any time. Cost, in `collecting` of the lane: 15 ns a frame
-// outbound, and inbound what the copy takes; own_ns() has what it was.
+// outbound, and inbound what is copied; own_ns() has what it was.
 #pragma once
 
 #include <atomic>
@@ -52,7 +53,7 @@ class IpsecSource final : public engine::Element, public engine::Ingress {
  private:
   struct Lane;
   void write_clear(Lane& lane, rte_mbuf& frame);
-  void copy_sealed(Lane& lane, std::uint32_t lane_index, rte_mbuf& frame);
+  void write_sealed(Lane& lane, std::uint32_t lane_index, rte_mbuf& frame, bool whole);
   static void keep(Lane& lane, const rte_mbuf& frame, bool in);
 
   const IpsecTunnels& tunnels_;

@@ -7,7 +7,6 @@
 #include <thread>
 
 #include "base/machine.h"
-#include "bench/tunnel_by_openssl.h"
 #include "packet/checksum.h"
 #include "packet/frame_mix.h"
 #include "packet/headers.h"
@@ -20,7 +19,11 @@ using packet::be32;
 
 constexpr std::size_t ethernet = sizeof(packet::EthernetHeader);
 constexpr std::size_t headers = ethernet + sizeof(packet::Ipv4Header) + sizeof(packet::UdpHeader);
+constexpr std::size_t outer = ethernet + sizeof(packet::Ipv4Header);
 constexpr std::size_t line = 64;
+// Of a text that is opened in place: the inner packet's headers, and padding with the trailer, in blocks of CBC; the
+// last block but one of what is kept behind is what the last but one needs.
+constexpr std::size_t kept_head = 32, kept_tail = 48;
 
 std::uint32_t number_of(unsigned lane, std::uint32_t index) {
   return lane << 24 ^ index;
@@ -54,27 +57,51 @@ std::vector<std::uint8_t> clear_frame(ipsec::Direction direction, std::uint32_t 
   return frame;
 }
 
+Expected<void> SealedPackets::add(Lane& made, const TunnelByOpenssl& by, const ipsec::SaSettings& sa,
+                                  std::span<const std::uint8_t> clear, std::uint32_t tunnel, std::uint32_t number) {
+  // Their numbers do not matter, since there is no window; each has its own, so that no IV comes twice.
+  const auto sealed = by.seal(clear.subspan(ethernet), number);
+  if (!sealed) return tl::unexpected(sealed.error());
+  Sealed packet{};
+  packet.tunnel = tunnel;
+  packet.length = static_cast<std::uint16_t>(ethernet + sealed->size());
+  packet.clear_length = static_cast<std::uint16_t>(clear.size());
+  packet.icv = sa.transform.icv_length;
+  const auto head = static_cast<std::uint16_t>(outer + by.clear_bytes() + kept_head);
+  packet.tail = static_cast<std::uint16_t>(packet.length - packet.icv - kept_tail);
+  const bool is_long = sa.id.protocol == ipsec::Protocol::esp && packet.tail >= head + line;
+  packet.head = is_long ? head : packet.length;
+  made.packets.push_back(packet);
+  made.bytes.insert(made.bytes.end(), clear.begin(), clear.begin() + ethernet);
+  made.bytes.insert(made.bytes.end(), sealed->begin(), sealed->end());
+  made.bytes.resize((made.bytes.size() + line - 1) / line * line);
+  if (!is_long) return {};
+  const auto icvs = by.icvs_in_place(*sealed, kept_head, kept_tail, rounds);
+  if (!icvs) return tl::unexpected(icvs.error());
+  for (const auto& icv : *icvs) made.icvs.insert(made.icvs.end(), icv.begin(), icv.end());
+  return {};
+}
+
 Expected<void> SealedPackets::make_lane(const IpsecTunnels& tunnels, unsigned lane, std::uint32_t count,
                                         const std::string& mix, Lane& made) {
   auto lengths = packet::FrameMix::make(mix, 100 + lane);
   if (!lengths) return tl::unexpected(lengths.error());
   std::mt19937 random(lane + 1);
-  std::vector<std::size_t> at;
   for (std::uint32_t i = 0; i < count; ++i) {
     const auto tunnel = static_cast<std::uint32_t>(random() % tunnels.count());
+    const ipsec::SaSettings sa = tunnels.sa(ipsec::Direction::in, tunnel);
     const auto clear = clear_frame(ipsec::Direction::in, tunnel, lengths->next(), number_of(lane, i));
-    const TunnelByOpenssl by(tunnels.sa(ipsec::Direction::in, tunnel));
-    // Their numbers do not matter, since there is no window; each has its own, so that no IV comes twice.
-    const auto sealed = by.seal(std::span(clear).subspan(ethernet), number_of(lane, i) + 1);
-    if (!sealed) return tl::unexpected(sealed.error());
-    at.push_back(made.bytes.size());
-    made.bytes.insert(made.bytes.end(), clear.begin(), clear.begin() + ethernet);
-    made.bytes.insert(made.bytes.end(), sealed->begin(), sealed->end());
-    made.packets.push_back({nullptr, tunnel, static_cast<std::uint16_t>(ethernet + sealed->size()),
-                            static_cast<std::uint16_t>(clear.size())});
-    made.bytes.resize((made.bytes.size() + line - 1) / line * line);
+    if (auto ok = add(made, TunnelByOpenssl(sa), sa, clear, tunnel, number_of(lane, i) + 1); !ok) return ok;
   }
-  for (std::uint32_t i = 0; i < count; ++i) made.packets[i].frame = made.bytes.data() + at[i];
+  const std::uint8_t* frame = made.bytes.data();
+  const std::uint8_t* icvs = made.icvs.data();
+  for (Sealed& packet : made.packets) {
+    packet.frame = frame;
+    frame += (packet.length + line - 1) / line * line;
+    if (packet.head == packet.length) continue;
+    packet.icvs = icvs;
+    icvs += std::size_t{rounds} * packet.icv;
+  }
   return {};
 }
 

@@ -1,7 +1,12 @@
 // What `bench ipsec` offers inbound: packets of all tunnels, sealed beforehand by OpenSSL, a share for each lane, one
 // behind another in memory.
 //
-// Thread-safety: constant after it was made. Memory: the packets, and 16 bytes for each.
+// A frame that has such a packet and was opened has to be written anew before it can come again. A NIC would do that; a
+// core that copies a whole packet takes longer than the element. So a long packet comes several times while only its
+// ends are written anew: between them stays what opening has left there, which is as random as any ciphertext, and the
+// ICV is that which OpenSSL has made for it (TunnelByOpenssl::icvs_in_place). After `rounds` it is copied whole.
+//
+// Thread-safety: constant after it was made. Memory: the packets, 40 bytes for each, and an ICV for each round.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +16,7 @@
 
 #include "base/error.h"
 #include "bench/ipsec_tunnels.h"
+#include "bench/tunnel_by_openssl.h"
 
 namespace sluice::cli::bench {
 
@@ -21,10 +27,15 @@ std::vector<std::uint8_t> clear_frame(ipsec::Direction direction, std::uint32_t 
 
 class SealedPackets {
  public:
+  static constexpr unsigned rounds = 8;
   struct Sealed {
     const std::uint8_t* frame;  // with its Ethernet header
+    const std::uint8_t* icvs;   // of each round; null: it always comes whole
     std::uint32_t tunnel;
     std::uint16_t length, clear_length;  // of the frame, and of that in clear
+    // Bytes that are written anew are those up to `head` and from `tail` on, of which the last `icv` are the round's.
+    std::uint16_t head, tail;
+    std::uint8_t icv;
   };
 
   // `count` for each lane, with sizes of the mix in clear; each draws its tunnel at random. On every core.
@@ -41,9 +52,11 @@ class SealedPackets {
 
  private:
   struct Lane {
-    std::vector<std::uint8_t> bytes;
+    std::vector<std::uint8_t> bytes, icvs;
     std::vector<Sealed> packets;
   };
+  static Expected<void> add(Lane& made, const TunnelByOpenssl& by, const ipsec::SaSettings& sa,
+                            std::span<const std::uint8_t> clear, std::uint32_t tunnel, std::uint32_t number);
   static Expected<void> make_lane(const IpsecTunnels& tunnels, unsigned lane, std::uint32_t count,
                                   const std::string& mix, Lane& made);
   std::uint32_t count_ = 0;

@@ -96,7 +96,7 @@ Bytes TunnelByOpenssl::icv(std::span<const std::uint8_t> authenticated) const {
   return digest;
 }
 
-bool TunnelByOpenssl::cipher(Bytes& packet, std::size_t clear, bool seals) const {
+bool TunnelByOpenssl::cipher(Bytes& packet, std::size_t clear, bool seals, bool authenticates) const {
   const ipsec::Transform& transform = sa_.transform;
   if (transform.cipher == crypto::Cipher::null) return true;
   const std::size_t iv = iv_bytes(), tag = is_aead() ? transform.icv_length : 0;
@@ -114,14 +114,14 @@ bool TunnelByOpenssl::cipher(Bytes& packet, std::size_t clear, bool seals) const
   EVP_CIPHER_CTX_set_padding(context.get(), 0);
   if (tag != 0) {
     fine = fine && EVP_CipherUpdate(context.get(), nullptr, &more, packet.data(), static_cast<int>(clear - iv)) == 1;
-    if (!seals) {
+    if (!seals && authenticates) {
       fine =
           fine && EVP_CIPHER_CTX_ctrl(context.get(), EVP_CTRL_AEAD_SET_TAG, static_cast<int>(tag), text + length) == 1;
     }
   }
   Bytes done(static_cast<std::size_t>(length) + 16);
   fine = fine && EVP_CipherUpdate(context.get(), done.data(), &written, text, length) == 1;
-  fine = fine && EVP_CipherFinal_ex(context.get(), done.data() + written, &more) == 1;
+  if (authenticates) fine = fine && EVP_CipherFinal_ex(context.get(), done.data() + written, &more) == 1;
   if (seals && tag != 0) {
     fine = fine && EVP_CIPHER_CTX_ctrl(context.get(), EVP_CTRL_AEAD_GET_TAG, static_cast<int>(tag), text + length) == 1;
   }
@@ -152,6 +152,36 @@ Expected<Bytes> TunnelByOpenssl::seal(std::span<const std::uint8_t> inner, std::
   Bytes whole = outer_header(packet.size(), static_cast<std::uint8_t>(Protocol::esp));
   whole.insert(whole.end(), packet.begin(), packet.end());
   return whole;
+}
+
+std::size_t TunnelByOpenssl::clear_bytes() const {
+  return esp_bytes + iv_bytes();
+}
+
+Expected<std::vector<Bytes>> TunnelByOpenssl::icvs_in_place(std::span<const std::uint8_t> packet, std::size_t head,
+                                                            std::size_t tail, unsigned rounds) const {
+  const std::size_t clear = clear_bytes(), tag = sa_.transform.icv_length;
+  const auto esp = packet.subspan(ip_bytes);
+  Bytes text(esp.begin(), esp.end());
+  const auto kept_to = text.begin() + static_cast<std::ptrdiff_t>(clear + head);
+  const auto kept_from = text.end() - static_cast<std::ptrdiff_t>(tag + tail);
+  std::vector<Bytes> icvs;
+  for (unsigned round = 0; round < rounds; ++round) {
+    Bytes opened = text;
+    if (!is_aead()) opened.resize(opened.size() - tag);
+    // A cipher block chain is deciphered, and a key stream put on, whether or not the packet is authentic.
+    bool fine = cipher(opened, clear, false, false);
+    if (is_aead()) {
+      Bytes sealed = opened;
+      fine = fine && cipher(sealed, clear, true);
+      icvs.emplace_back(sealed.end() - static_cast<std::ptrdiff_t>(tag), sealed.end());
+    } else {
+      icvs.push_back(icv(std::span(text).first(text.size() - tag)));
+    }
+    if (!fine) return make_error("OpenSSL could not decipher a packet");
+    std::copy(opened.begin() + (kept_to - text.begin()), opened.begin() + (kept_from - text.begin()), kept_to);
+  }
+  return icvs;
 }
 
 Bytes TunnelByOpenssl::seal_ah(std::span<const std::uint8_t> inner, std::uint32_t sequence) const {

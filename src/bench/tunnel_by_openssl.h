@@ -32,6 +32,15 @@ class TunnelByOpenssl {
   // `packet`: an IPv4 packet, all of it. Outer header, SPI, ICV, padding and next header are looked at.
   Expected<Opened> open(std::span<const std::uint8_t> packet) const;
 
+  // Of ESP. A packet that was opened in place can be opened again if its headers, IV, the first `head` and the last
+  // `tail` bytes of its text are as they were before, and what lies between is the plain text that opening has left
+  // there: then it is another packet, whose ICV this says. The ICVs of `rounds` such packets, each of the one before;
+  // the first is the packet's own. The text is as long as head and tail at least.
+  Expected<std::vector<Bytes>> icvs_in_place(std::span<const std::uint8_t> packet, std::size_t head, std::size_t tail,
+                                             unsigned rounds) const;
+  // Bytes of the ESP header and the IV.
+  std::size_t clear_bytes() const;
+
  private:
   Expected<Opened> open_esp(std::span<const std::uint8_t> packet) const;
   Expected<Opened> open_ah(std::span<const std::uint8_t> packet) const;
@@ -40,7 +49,7 @@ class TunnelByOpenssl {
   bool is_aead() const;
   std::size_t iv_bytes() const;
   // Of ESP's `clear` part with the IV and the text behind it: enciphers or deciphers the text, an AEAD's ICV included.
-  bool cipher(Bytes& packet, std::size_t clear, bool seals) const;
+  bool cipher(Bytes& packet, std::size_t clear, bool seals, bool authenticates = true) const;
   Bytes icv(std::span<const std::uint8_t> authenticated) const;
 
   ipsec::SaSettings sa_;

@@ -56,5 +56,35 @@ TEST(TunnelByOpenssl, RefusesWhatIsNotRight) {
   }
 }
 
+// A packet that was opened in place and comes again with its ends written anew is authentic with the ICV of its round.
+TEST(TunnelByOpenssl, OpensAgainWhatWasOpenedInPlace) {
+  constexpr std::size_t head = 32, tail = 48, rounds = 5;
+  for (const IpsecAlgorithm& algorithm : ipsec_algorithms()) {
+    if (algorithm.protocol == ipsec::Protocol::ah) continue;
+    SCOPED_TRACE(algorithm.name);
+    const IpsecTunnels tunnels = IpsecTunnels::make(algorithm.name, 8).value();
+    const ipsec::SaSettings sa = tunnels.sa(ipsec::Direction::in, 3);
+    const TunnelByOpenssl by(sa);
+    const Bytes inner = inner_packet(1408);
+    const Bytes sealed = by.seal(inner, 5).value();
+    const auto icvs = by.icvs_in_place(sealed, head, tail, rounds);
+    ASSERT_TRUE(icvs) << icvs.error().message;
+    ASSERT_EQ(icvs->size(), rounds);
+    const std::size_t text = 20 + by.clear_bytes(), icv = sealed.size() - sa.transform.icv_length;
+    Bytes packet = sealed;
+    for (std::size_t round = 0; round < rounds; ++round) {
+      std::ranges::copy((*icvs)[round], packet.begin() + static_cast<std::ptrdiff_t>(icv));
+      if (round == 0) {
+        EXPECT_EQ(packet, sealed);
+      }
+      const auto opened = by.open(packet);
+      ASSERT_TRUE(opened) << "round " << round << ": " << opened.error().message;
+      ASSERT_EQ(opened->inner.size(), inner.size());
+      EXPECT_TRUE(std::equal(inner.begin(), inner.begin() + head, opened->inner.begin())) << "its headers are the same";
+      for (std::size_t at = head; at < icv - tail - text; ++at) packet[text + at] = opened->inner[at];
+    }
+  }
+}
+
 }  // namespace
 }  // namespace sluice::cli::bench

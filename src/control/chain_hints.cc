@@ -17,11 +17,17 @@ bool forwards(std::string_view name) {
   return engine::find_element(name) != nullptr && !goes_in_front(name);
 }
 
+bool begins(std::string_view name) {
+  const engine::ElementType* const type = engine::find_element(name);
+  return type != nullptr && type->begins_chain;
+}
+
 // By name, which has acl in front of what looks into packets or changes them, as the examples have it. Those that are
 // there stay as they are.
 void add_in_front(std::vector<std::string>& names, const std::string& name) {
   if (std::ranges::find(names, name) != names.end()) return;
-  names.insert(std::ranges::find_if(names, [&](const std::string& one) { return one > name; }), name);
+  const auto behind = [&](const std::string& one) { return !begins(one) && (begins(name) || one > name); };
+  names.insert(std::ranges::find_if(names, behind), name);
 }
 
 }  // namespace
@@ -63,6 +69,7 @@ std::vector<std::string> chain_with(std::string_view name, std::span<const std::
     if (goes_in_front(one)) add_in_front(made, one);
     if (forwards(one)) last = one;
   }
+  std::ranges::stable_partition(made, begins);
   made.push_back(forwards(name) ? std::string(name) : last);
   return made;
 }

@@ -23,8 +23,8 @@ std::string chain_text(std::span<const std::string> chain);
 
 // `chain` with `name` in it, a function that is registered: one that goes on in front, the one
 // that forwards in the last one's place; and with those in `others`, whose sections the file has, too.
-// What is in `chain` and no function is left out. One that forwards is always there: where `chain` has none, the one
-// that Sluice takes by itself.
+// One that begins a chain is the first of them. What is in `chain` and no function is left out. One that forwards is
+// always there: where `chain` has none, the one that Sluice takes by itself.
 std::vector<std::string> chain_with(std::string_view name, std::span<const std::string> chain,
                                     std::span<const std::string> others);
 

@@ -314,6 +314,14 @@ TEST(Config, SectionOfAFunctionOutsideTheChainIsRefused) {
        false},
       {"no function that ends a chain", "engine.chain = [\"watch\"]\n[acl]\n", "2: [acl]",
        "[\"acl\", \"watch\", \"route\"]", true},
+      {"what begins a chain is the first", "engine.chain = [\"acl\", \"route\"]\n[ipsec]\n", "2: [ipsec]",
+       "[\"ipsec\", \"acl\", \"route\"]", true},
+      {"no other in front of it", "engine.chain = [\"ipsec\", \"route\"]\n[acl]\n", "2: [acl]",
+       "[\"ipsec\", \"acl\", \"route\"]", true},
+      {"with others", "\n[acl]\n[ipsec]\n[inspect]\n", "4: [inspect]", "[\"ipsec\", \"acl\", \"inspect\", \"route\"]",
+       true},
+      {"it goes where it belongs", "engine.chain = [\"acl\", \"ipsec\", \"route\"]\n[watch]\n", "2: [watch]",
+       "[\"ipsec\", \"acl\", \"watch\", \"route\"]", true},
   };
   for (const auto& [what, text, section, chain, is_in_front] : cases) {
     const Config config = Config::from_text(text + good_port, "r.toml");

@@ -80,45 +80,71 @@ __device__ __forceinline__ void spread_aes_table(std::uint32_t* table) {
   spread_aes_table(aes_words, table);
 }
 
+// The lane's copy of a table.
+class AesLookup {
+ public:
+  __device__ __forceinline__ explicit AesLookup(const std::uint32_t* table) : mine_(table + threadIdx.x % 32) {}
+  // Of byte number `byte` of a word.
+  __device__ __forceinline__ std::uint32_t operator()(std::uint32_t word, unsigned byte) const {
+    return mine_[(word >> 8 * byte & 0xFF) * 32];
+  }
+  // A column behind a round that is not the last: its bytes are one of each of these words.
+  __device__ __forceinline__ std::uint32_t column(std::uint32_t a, std::uint32_t b, std::uint32_t c, std::uint32_t d,
+                                                  std::uint32_t key) const {
+    const AesLookup& look = *this;
+    return look(a, 0) ^ __byte_perm(look(b, 1), 0, 0x2103) ^ __byte_perm(look(c, 2), 0, 0x1032) ^
+           __byte_perm(look(d, 3), 0, 0x0321) ^ key;
+  }
+
+ private:
+  const std::uint32_t* mine_;
+};
+
+// The columns of a state by `column`. ShiftRows takes their bytes from the columns behind them, its inverse from those
+// before.
+template <bool inverse, typename Column>
+__device__ __forceinline__ uint4 aes_columns(uint4 s, uint4 k, const Column& column) {
+  if constexpr (inverse) {
+    return make_uint4(column(s.x, s.w, s.z, s.y, k.x), column(s.y, s.x, s.w, s.z, k.y), column(s.z, s.y, s.x, s.w, k.z),
+                      column(s.w, s.z, s.y, s.x, k.w));
+  } else {
+    return make_uint4(column(s.x, s.y, s.z, s.w, k.x), column(s.y, s.z, s.w, s.x, k.y), column(s.z, s.w, s.x, s.y, k.z),
+                      column(s.w, s.x, s.y, s.z, k.w));
+  }
+}
+
+// All rounds; `last`: a column of the last one.
+template <bool inverse, typename Last>
+__device__ __forceinline__ uint4 aes_rounds(const AesLookup& look, const std::uint32_t* keys, unsigned rounds,
+                                            uint4 block, const Last& last) {
+  const auto key = [&](unsigned round) { return *reinterpret_cast<const uint4*>(keys + 4 * round); };
+  const auto column = [&](std::uint32_t a, std::uint32_t b, std::uint32_t c, std::uint32_t d, std::uint32_t k) {
+    return look.column(a, b, c, d, k);
+  };
+  const uint4 first = key(0);
+  uint4 s = make_uint4(block.x ^ first.x, block.y ^ first.y, block.z ^ first.z, block.w ^ first.w);
+  SLUICE_ROLLED
+  for (unsigned round = 1; round < rounds; ++round) s = aes_columns<inverse>(s, key(round), column);
+  return aes_columns<inverse>(s, key(rounds), last);
+}
+
 // `keys`: rounds + 1 round keys of four words, in shared memory, 16-byte aligned.
 __device__ __forceinline__ uint4 aes_encipher(const std::uint32_t* table, const std::uint32_t* keys, unsigned rounds,
                                               uint4 block) {
-  const std::uint32_t* const mine = table + threadIdx.x % 32;
-  const auto look = [&](std::uint32_t word, unsigned byte) { return mine[(word >> 8 * byte & 0xFF) * 32]; };
-  const auto key = [&](unsigned round) { return *reinterpret_cast<const uint4*>(keys + 4 * round); };
-  const auto column = [&](std::uint32_t a, std::uint32_t b, std::uint32_t c, std::uint32_t d, std::uint32_t k) {
-    return look(a, 0) ^ __byte_perm(look(b, 1), 0, 0x2103) ^ __byte_perm(look(c, 2), 0, 0x1032) ^
-           __byte_perm(look(d, 3), 0, 0x0321) ^ k;
-  };
+  const AesLookup look(table);
   // The second byte of a word of the table is what SubBytes gives.
   const auto last = [&](std::uint32_t a, std::uint32_t b, std::uint32_t c, std::uint32_t d, std::uint32_t k) {
     return __byte_perm(__byte_perm(look(a, 0), look(b, 1), 0x0051), __byte_perm(look(c, 2), look(d, 3), 0x0051),
                        0x5410) ^
            k;
   };
-  const uint4 first = key(0);
-  uint4 s = make_uint4(block.x ^ first.x, block.y ^ first.y, block.z ^ first.z, block.w ^ first.w);
-  SLUICE_ROLLED
-  for (unsigned round = 1; round < rounds; ++round) {
-    const uint4 k = key(round);
-    s = make_uint4(column(s.x, s.y, s.z, s.w, k.x), column(s.y, s.z, s.w, s.x, k.y), column(s.z, s.w, s.x, s.y, k.z),
-                   column(s.w, s.x, s.y, s.z, k.w));
-  }
-  const uint4 k = key(rounds);
-  return make_uint4(last(s.x, s.y, s.z, s.w, k.x), last(s.y, s.z, s.w, s.x, k.y), last(s.z, s.w, s.x, s.y, k.z),
-                    last(s.w, s.x, s.y, s.z, k.w));
+  return aes_rounds<false>(look, keys, rounds, block, last);
 }
 
 // `table`: of aes_inverse_words. `keys`: of the equivalent inverse cipher, the first used first.
 __device__ __forceinline__ uint4 aes_decipher(const std::uint32_t* table, const std::uint32_t* keys, unsigned rounds,
                                               uint4 block) {
-  const std::uint32_t* const mine = table + threadIdx.x % 32;
-  const auto look = [&](std::uint32_t word, unsigned byte) { return mine[(word >> 8 * byte & 0xFF) * 32]; };
-  const auto key = [&](unsigned round) { return *reinterpret_cast<const uint4*>(keys + 4 * round); };
-  const auto column = [&](std::uint32_t a, std::uint32_t b, std::uint32_t c, std::uint32_t d, std::uint32_t k) {
-    return look(a, 0) ^ __byte_perm(look(b, 1), 0, 0x2103) ^ __byte_perm(look(c, 2), 0, 0x1032) ^
-           __byte_perm(look(d, 3), 0, 0x0321) ^ k;
-  };
+  const AesLookup look(table);
   // 14, 9, 13 and 11 together are 1: the sum of a word's bytes is what InvSubBytes gives.
   const auto byte = [&](std::uint32_t word, unsigned at) {
     const std::uint32_t halves = look(word, at) ^ look(word, at) >> 16;
@@ -127,17 +153,7 @@ __device__ __forceinline__ uint4 aes_decipher(const std::uint32_t* table, const 
   const auto last = [&](std::uint32_t a, std::uint32_t b, std::uint32_t c, std::uint32_t d, std::uint32_t k) {
     return (byte(a, 0) | byte(b, 1) << 8 | byte(c, 2) << 16 | byte(d, 3) << 24) ^ k;
   };
-  const uint4 first = key(0);
-  uint4 s = make_uint4(block.x ^ first.x, block.y ^ first.y, block.z ^ first.z, block.w ^ first.w);
-  SLUICE_ROLLED
-  for (unsigned round = 1; round < rounds; ++round) {
-    const uint4 k = key(round);
-    s = make_uint4(column(s.x, s.w, s.z, s.y, k.x), column(s.y, s.x, s.w, s.z, k.y), column(s.z, s.y, s.x, s.w, k.z),
-                   column(s.w, s.z, s.y, s.x, k.w));
-  }
-  const uint4 k = key(rounds);
-  return make_uint4(last(s.x, s.w, s.z, s.y, k.x), last(s.y, s.x, s.w, s.z, k.y), last(s.z, s.y, s.x, s.w, k.z),
-                    last(s.w, s.z, s.y, s.x, k.w));
+  return aes_rounds<true>(look, keys, rounds, block, last);
 }
 
 }  // namespace sluice::crypto

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "crypto/algorithms/paired.h"
 #include "crypto/key_table.h"
 
 namespace sluice::crypto {
@@ -10,40 +11,23 @@ namespace sluice::crypto {
 // One line each, here and in the list.
 extern const Algorithm aes_ctr_hmac_sha1;
 extern const Algorithm aes_gcm;
-extern const Algorithm null_hmac_sha1;
-extern const Algorithm null_hmac_sha256;
-extern const Algorithm null_hmac_sha384;
-extern const Algorithm null_hmac_sha512;
-extern const Algorithm aes_cbc_hmac_sha1;
-extern const Algorithm aes_cbc_hmac_sha256;
-extern const Algorithm aes_cbc_hmac_sha384;
-extern const Algorithm aes_cbc_hmac_sha512;
-extern const Algorithm aes_ctr_esp_hmac_sha1;
-extern const Algorithm aes_ctr_esp_hmac_sha256;
-extern const Algorithm aes_ctr_esp_hmac_sha384;
-extern const Algorithm aes_ctr_esp_hmac_sha512;
+extern const PerHash<Algorithm> null_hmac;
+extern const PerHash<Algorithm> aes_cbc_hmac;
+extern const PerHash<Algorithm> aes_ctr_esp_hmac;
 extern const Algorithm aes_gcm_esp;
 extern const Algorithm chacha20_poly1305_esp;
 
 namespace {
 
 constexpr const Algorithm* registered[] = {
-    &aes_ctr_hmac_sha1,
-    &aes_gcm,
-    &null_hmac_sha1,
-    &null_hmac_sha256,
-    &null_hmac_sha384,
-    &null_hmac_sha512,
-    &aes_cbc_hmac_sha1,
-    &aes_cbc_hmac_sha256,
-    &aes_cbc_hmac_sha384,
-    &aes_cbc_hmac_sha512,
-    &aes_ctr_esp_hmac_sha1,
-    &aes_ctr_esp_hmac_sha256,
-    &aes_ctr_esp_hmac_sha384,
-    &aes_ctr_esp_hmac_sha512,
-    &aes_gcm_esp,
-    &chacha20_poly1305_esp,
+    &aes_ctr_hmac_sha1,   &aes_gcm,
+    &null_hmac[0],        &null_hmac[1],
+    &null_hmac[2],        &null_hmac[3],
+    &aes_cbc_hmac[0],     &aes_cbc_hmac[1],
+    &aes_cbc_hmac[2],     &aes_cbc_hmac[3],
+    &aes_ctr_esp_hmac[0], &aes_ctr_esp_hmac[1],
+    &aes_ctr_esp_hmac[2], &aes_ctr_esp_hmac[3],
+    &aes_gcm_esp,         &chacha20_poly1305_esp,
 };
 
 // "16, 24 or 32".

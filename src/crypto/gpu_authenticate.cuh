@@ -70,7 +70,8 @@ class Authenticator {
   }
 
   // Of packet p, the blocks that end in this step, one for each of eight lanes: all lanes together. What is hashed so
-  // far goes into the first of them; each is multiplied by H once for itself and once for each behind it.
+  // far goes into the first of them; each is multiplied by H once for itself and once for each behind it. The caller
+  // has the warp meet before it looks at the hash again.
   __device__ void hash_text(unsigned p, int step) {
     const Place& place = memory_.place[p];
     const int i = static_cast<int>(lane_ % 8), text = place.cipher_end - place.cipher_begin;
@@ -94,8 +95,8 @@ class Authenticator {
       for (int by = 1; by < 8; by *= 2) product.word[w] ^= __shfl_xor_sync(every_lane, product.word[w], by);
     }
     const unsigned those = __ballot_sync(every_lane, there) >> (lane_ & ~7u) & 0xFF;
+    __syncwarp();  // another lane may be the one that has read it
     if (i == 0 && those != 0) memory_.hash[p] = field_bytes(product);
-    __syncwarp();
   }
 
   // Of the lane's packet, the blocks of HMAC's message that end in this step.

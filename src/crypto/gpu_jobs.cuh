@@ -50,6 +50,7 @@ class JobWarp {
     load_round_keys();
     __syncwarp();
     walk<true>(packet);
+    __syncwarp();  // without a step lanes have looked at others' places all the same
     finish(packet);
     __syncwarp();
     if (__any_sync(every_lane, memory_.place[lane_].enciphers)) walk<false>(packet);

@@ -1,8 +1,10 @@
-// What the GPU alone reaches with ESP's algorithms, both ways over the link: one algorithm, or ten at random packet by
-// packet; frames of one size, of 64 to 1,518 bytes uniformly, or of PIPSEA's IMIX; in every grouping of warps, and in
-// an order that the GPU makes. What it seals, the CPU opens and compares, before a rate is given.
+// What the GPU alone reaches with ESP's algorithms, both ways over the link. The CPU opens what it seals, and compares,
+// before a rate is given.
 //
 //     sluice_crypto_bench --benchmark_filter='esp/mixed/imix'
+//
+// Packets have one algorithm, or one of ten at random. Frames have one size, 64 to 1,518 bytes uniformly, or PIPSEA's
+// IMIX. Warps take them in every grouping, and in an order that the GPU makes.
 //
 //   GB/s     of what crosses the link each way: from ESP's header to the tag
 //   share    of what the copy engine reaches both ways at once, measured in this run
@@ -10,15 +12,17 @@
 //   busy     of the lanes' time in which the longest of their warp works (1: all are of one length)
 //   suites   that a warp has to do one after the other (1: no divergence)
 //   idle     of the lanes' time, as warps have measured it: what is not spent on packets, if a packet takes what it
-//   does
-//            in a warp of its suite and length range alone. The order of `none` is the batch's, given as an order
+//            does in a warp of its suite and length range alone. The order of `none` is the batch's, given as an order
 //   reordered  packets that are not where they were (they never are)
+//
+// Four batches of 8,192 are under way, on a stream each. A packet can be opened once. So opening is timed pass by pass,
+// from the begin of the first batch to the end of the last.
+//
 // What PIPSEA's groupings and an order made by the GPU do, one algorithm and mixed ones, in 90 s, as JSON for
 // scripts/grouping-table:
+//
 //     sluice_crypto_bench --benchmark_filter='esp/(aes128_cbc_sha1|mixed)/(1408|uniform|imix)/[a-z_]*/auto/'
 //       --benchmark_format=json > groupings.json
-// Four batches of 8,192 are under way, on a stream each. Opening is timed pass by pass, from the first batch to the
-// last one's end, as a packet can be opened once.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>

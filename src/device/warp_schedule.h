@@ -1,6 +1,6 @@
-// The order in which a kernel's warps take the items of a batch, so that the items of a warp take the same way through
-// the kernel, and for about the same time: PIPSEA's scheduling (Park et al., 3.3), for any element. No item is moved:
-// results are written where the item is, so what leaves is in the order of the batch.
+// The order in which a kernel's warps take the items of a batch: PIPSEA's scheduling (Park et al., 3.3), for any
+// element. The items of a warp take the same way through the kernel, and about the same time. No item is moved. Results
+// are written where the item is, so what leaves is in the order of the batch.
 //
 //     WarpTimes times(10, 6, 256);
 //     WarpSchedule schedule({.max_items = 8192, .kinds = 10}, times);
@@ -8,17 +8,21 @@
 //     const WarpOrder order = schedule.order(items, labels);   // and it is as before the first add()
 //     in the kernel: lane l of warp w takes items[32 * w + l], and nothing where that is no_item
 //
-// An item's label is its kind (its algorithm and direction, say) and the range of its length. It goes to its label's
-// wait bin; a full one becomes an active bin. What wait bins hold at the end are leftovers: they go into mixed bins,
-// which are served first, as the paper serves leftovers, but in this batch instead of the next: nothing waits, and
-// nothing is reordered. They stand there label by label, those of a kind longest first. By default a mixed bin has one
-// kind only, and no_item fills it up: a warp with two takes as long as both together, and one that is half empty no
-// longer than a full one. Active bins follow, the longest expected time first (LPTF). Bins of one label are in the
-// order of the batch, and so are items of a bin.
+// Labels: an item's label is its kind, such as its algorithm and direction, and the range of its length.
+//
+// Bins: an item goes to its label's wait bin. A full one becomes an active bin. What wait bins hold at the end are
+// leftovers, which go into mixed bins. Items of a bin are in the order of the batch, and so are bins of one label.
+//
+// Order: mixed bins come first, then active ones, of which that with the longest expected time is the first (LPTF). The
+// paper serves leftovers first, too, but in the next batch. Here they are of this one: nothing waits, and nothing is
+// reordered. Leftovers stand label by label, those of a kind longest first.
+//
+// By default a mixed bin has one kind only, and no_item fills it up. A warp with two kinds takes as long as both
+// together. One that is half empty takes no longer than a full one.
 //
 // Threads: one at a time. No allocation after the constructor. Cost on one core of 2.6 GHz: 2.5 to 3 ns an item in
-// batches of 2,048 or more, 5 ns in batches of 256 (`sluice_device_bench`). Errors: none; more items than max_items are
-// the caller's mistake, kinds from `kinds` on count as the last.
+// batches of 2,048 or more, 5 ns in batches of 256 (`sluice_device_bench`). Errors: none. More items than max_items are
+// the caller's mistake; kinds from `kinds` on count as the last.
 #pragma once
 
 #include <cstdint>

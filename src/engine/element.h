@@ -187,6 +187,8 @@ struct ElementType {
   std::function<std::vector<OptionSection>()> options = {};
   // The element decides on every frame, so it is the last one of a chain.
   bool ends_chain = false;
+  // The element stands in front of all others: proposals of a chain have it there.
+  bool begins_chain = false;
   // Both directions of a conversation come in by different ports and must be handled by one thread (placement.h,
   // paired).
   bool follows_conversations = false;

@@ -5,9 +5,11 @@
 
 #include <algorithm>
 #include <cstring>
+#include <string_view>
 #include <vector>
 
 #include "ipsec/ah.h"
+#include "packet/builder.h"
 #include "packet/checksum.h"
 #include "packet/ecn.h"
 #include "packet/metadata.h"
@@ -214,6 +216,64 @@ TEST(Esp, TransportStandsBehindWhatRoutersLookAt) {
   EXPECT_EQ(inner.headers, 40 + 16);
   EXPECT_EQ(inner.protocol, packet::protocol_destination_options);
   EXPECT_EQ(take_off(*format, put_on(*format, packet, 1).frame), packet);
+}
+
+TEST(Esp, ChecksumsInsideAreMendedBehindNat) {
+  struct Case {
+    const char* what;
+    packet::Bytes packet;
+    std::size_t checksum;  // offset in the segment
+  };
+  for (const int family : {4, 6}) {
+    const auto made = [&] {
+      packet::PacketBuilder builder;
+      family == 4 ? builder.ipv4("192.168.7.7", "192.0.2.2") : builder.ipv6("fd00::7", "2001:db8::2");
+      return builder;
+    };
+    packet::Bytes none = made().udp(4000, 53).payload(31).build();
+    const std::uint32_t header = family == 4 ? 20 : 40;
+    none[ethernet + header + 6] = none[ethernet + header + 7] = 0;
+    const Case cases[] = {{"TCP", made().tcp(4000, 80).payload(31).build(), 16},
+                          {"UDP", made().udp(4000, 53).payload(31).build(), 6},
+                          {"UDP without", none, 6},
+                          {"neither", made().protocol(132).payload(31).build(), 8}};
+    for (const Case& one : cases) {
+      for (const bool udp : {false, true}) {
+        SaSettings sa = settings_of(Mode::transport, family);
+        if (udp) sa.udp = UdpPorts{};
+        const auto format = packet_format(sa);
+        std::vector<std::uint8_t> frame = put_on(*format, one.packet, 1).frame;
+        // What NAT does with the outer header, which is the packet's own.
+        const std::size_t source = ethernet + (family == 4 ? 12 : 8);
+        frame[source + 1] = 99;
+        if (family == 4) {
+          auto& ip = packet::header_at<packet::Ipv4Header>(frame.data(), ethernet);
+          ip.checksum = packet::ipv4_header_checksum(ip);
+        }
+        std::vector<std::uint8_t> expected = one.packet;
+        expected[source + 1] = 99;
+        if (family == 4) {
+          auto& ip = packet::header_at<packet::Ipv4Header>(expected.data(), ethernet);
+          ip.checksum = packet::ipv4_header_checksum(ip);
+        }
+        const bool counts =
+            udp && one.what != std::string_view("UDP without") && one.what != std::string_view("neither");
+        if (counts) {
+          std::uint8_t* const segment = expected.data() + ethernet + header;
+          segment[one.checksum] = segment[one.checksum + 1] = 0;
+          const std::size_t bytes = expected.size() - ethernet - header;
+          const std::uint8_t protocol = expected[ethernet + (family == 4 ? 9 : 6)];
+          const std::uint16_t sum =
+              family == 4 ? packet::transport_checksum(packet::header_at<packet::Ipv4Header>(expected.data(), ethernet),
+                                                       segment, bytes)
+                          : packet::transport_checksum(packet::header_at<packet::Ipv6Header>(expected.data(), ethernet),
+                                                       protocol, segment, bytes);
+          std::memcpy(segment + one.checksum, &sum, sizeof sum);
+        }
+        EXPECT_EQ(take_off(*format, frame), expected) << one.what << " over IPv" << family << (udp ? " in UDP" : "");
+      }
+    }
+  }
 }
 
 TEST(Esp, PaddingHidesTheLength) {

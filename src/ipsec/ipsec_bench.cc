@@ -1,11 +1,11 @@
-// Lookups and changes at 1, 1 K and 100 K policies and SAs, in bursts of 32 as lanes look; what DPDK's tables take for
-// the same; the window, the numbers and the counts of an SA.
+// Lookups and changes at 1, 1 K and 100 K policies and SAs. Lookups are in bursts of 32, as lanes look. DPDK's tables
+// do the same, to compare with. Also of one SA: its window, its numbers and its counts.
 //
 //   policies/N/6        N road warriors, of IPv4 or IPv6: one tuple
-//   tuples/N/F/C        N tables, of ten policies each; packets of F flows, which have the last one
+//   tuples/N/F/C        N tables of ten policies each. Packets are of F flows; the last table has their policy
 //   odd/N/F/C           N policies, each of a mask of its own
-//   sas/N               inbound SAs and what their windows begin with; by rte_hash (lock-free readers) too, and by
-//                       rte_ipsec_sad (no lock at all)
+//   sas/N               inbound SAs, and what their windows begin with; by rte_hash (lock-free readers) and by
+//                       rte_ipsec_sad (no lock at all), too
 //   *_change/N          one policy, or one SA in both directions with its keys, comes and goes
 //   .../threads:N       N lanes with one SA
 #include <benchmark/benchmark.h>

@@ -53,6 +53,32 @@ Taken take_out_of_tunnel(const PacketFormat& format, std::uint8_t* frame, const 
   return {Content::packet, front, ethernet + length};
 }
 
+// RFC 3948 section 3.1.2: NAT has changed addresses that the checksum of TCP or UDP counts, so it is made anew. What it
+// covers is authentic.
+void mend_checksum(std::uint8_t* frame, std::uint32_t length) {
+  packet::Metadata meta;
+  packet::read_metadata(frame, length, packet::Depth::transport, meta);
+  if (!meta.is_whole_packet() || meta.fragment() || !meta.has_header) return;
+  std::uint8_t* const segment = frame + meta.transport;
+  std::uint32_t bytes = meta.end - meta.transport;
+  std::uint32_t at = offsetof(packet::TcpHeader, checksum);
+  if (meta.protocol == packet::protocol_udp) {
+    const auto& udp = header_at<UdpHeader>(segment, 0);
+    const std::uint32_t datagram = be16(udp.length);
+    if (udp.checksum == 0 || datagram < sizeof udp || datagram > bytes) return;
+    bytes = datagram;
+    at = offsetof(UdpHeader, checksum);
+  } else if (meta.protocol != packet::protocol_tcp) {
+    return;
+  }
+  std::memset(segment + at, 0, sizeof(std::uint16_t));
+  const std::uint16_t checksum =
+      meta.family == 4
+          ? packet::transport_checksum(header_at<Ipv4Header>(frame, ethernet), segment, bytes)
+          : packet::transport_checksum(header_at<Ipv6Header>(frame, ethernet), meta.protocol, segment, bytes);
+  std::memcpy(segment + at, &checksum, sizeof checksum);
+}
+
 Taken take_out_of_transport(std::uint8_t* frame, const OuterView& view, std::uint32_t at, std::uint32_t payload,
                             std::uint8_t next_header) {
   const std::uint32_t udp = view.in_udp ? sizeof(UdpHeader) : 0;
@@ -61,6 +87,7 @@ Taken take_out_of_transport(std::uint8_t* frame, const OuterView& view, std::uin
   std::memmove(frame + front, frame, ethernet + headers);
   std::uint8_t* const ip = frame + front + ethernet;
   change_headers(ip, view.family, headers + payload, view.named_at - ethernet, next_header);
+  if (view.in_udp) mend_checksum(frame + front, ethernet + headers + payload);
   return {Content::packet, front, ethernet + headers + payload};
 }
 

@@ -51,7 +51,8 @@ struct Taken {
   std::uint32_t length = 0;  // of the frame then
 };
 // What stands `at` in the frame, `payload` bytes of protocol `next_header`, is the packet that was protected. Moves the
-// Ethernet header in front of it, and puts it right: transport mode's headers, tunnel mode's ECN.
+// Ethernet header in front of it, and puts it right: transport mode's headers and, in UDP, the checksum of TCP and UDP
+// inside, whose addresses NAT may have changed (RFC 3948 section 3.1.2); tunnel mode's ECN.
 Taken take_out(const PacketFormat& format, std::uint8_t* frame, const OuterView& view, std::uint32_t at,
                std::uint32_t payload, std::uint8_t next_header);
 

@@ -1,6 +1,9 @@
 #include "ipsec/selector.h"
 
+#include <algorithm>
+#include <charconv>
 #include <cstdio>
+#include <iterator>
 
 #include "packet/headers.h"
 
@@ -11,23 +14,17 @@ bool is_icmp(std::uint8_t protocol) {
   return protocol == packet::protocol_icmp || protocol == packet::protocol_icmpv6;
 }
 
+struct ProtocolName {
+  std::uint8_t protocol;
+  std::string_view name;
+};
+constexpr ProtocolName protocols[] = {{packet::protocol_icmp, "icmp"}, {packet::protocol_icmpv6, "icmpv6"},
+                                      {packet::protocol_tcp, "tcp"},   {packet::protocol_udp, "udp"},
+                                      {packet::protocol_sctp, "sctp"}, {packet::protocol_gre, "gre"}};
+
 std::string protocol_text(std::uint8_t protocol) {
-  switch (protocol) {
-    case packet::protocol_icmp:
-      return "icmp";
-    case packet::protocol_icmpv6:
-      return "icmpv6";
-    case packet::protocol_tcp:
-      return "tcp";
-    case packet::protocol_udp:
-      return "udp";
-    case packet::protocol_sctp:
-      return "sctp";
-    case packet::protocol_gre:
-      return "gre";
-    default:
-      return std::to_string(protocol);
-  }
+  const auto* const named = std::ranges::find(protocols, protocol, &ProtocolName::protocol);
+  return named == std::end(protocols) ? std::to_string(protocol) : std::string(named->name);
 }
 
 std::string match_text(PortMatch match) {
@@ -45,6 +42,15 @@ PortMatch normal_port(PortMatch match) {
 }
 
 }  // namespace
+
+std::optional<std::uint8_t> parse_protocol(std::string_view text) {
+  if (const auto* const named = std::ranges::find(protocols, text, &ProtocolName::name); named != std::end(protocols))
+    return named->protocol;
+  std::uint8_t number = 0;
+  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (problem != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
 
 bool Selector::matches(const FlowKey& key) const {
   if (!source.contains(key.source) || !destination.contains(key.destination)) return false;

@@ -3,7 +3,9 @@
 
 #include <compare>
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/error.h"
@@ -50,6 +52,9 @@ struct Selector {
   std::string str() const;
   auto operator<=>(const Selector&) const = default;
 };
+
+// As str() has a protocol: "tcp", "89".
+std::optional<std::uint8_t> parse_protocol(std::string_view text);
 
 enum class Action : std::uint8_t { protect, bypass, discard };
 

@@ -77,5 +77,13 @@ TEST(Selector, IsSaidInWords) {
   EXPECT_EQ(selector("0.0.0.0/0", "0.0.0.0/0").str(), "0.0.0.0/0 -> 0.0.0.0/0");
 }
 
+TEST(Selector, ItsProtocolIsReadAsItIsSaid) {
+  for (unsigned protocol = 1; protocol < 256; ++protocol) {
+    const std::string said = selector("::/0", "::/0", static_cast<std::uint8_t>(protocol)).str();
+    EXPECT_EQ(parse_protocol(said.substr(said.rfind(' ') + 1)), protocol);
+  }
+  for (const char* wrong : {"", "256", "-1", "6 ", "TCP", "6x"}) EXPECT_FALSE(parse_protocol(wrong)) << wrong;
+}
+
 }  // namespace
 }  // namespace sluice::ipsec

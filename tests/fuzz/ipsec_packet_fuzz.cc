@@ -1,12 +1,13 @@
 // Any frame as one of ESP or AH that came in and was found authentic, for SAs of all kinds: nothing is read or written
 // outside of it, and what comes out is a frame within it. And any frame as one that is to be protected: what is put on
-// comes off again, as it was.
+// comes off again, as it was. And any frame as an ICMP error about one.
 #include <cstring>
 #include <vector>
 
 #include "ipsec/ah.h"
 #include "ipsec/esp.h"
 #include "ipsec/outer_packet.h"
+#include "ipsec/too_big.h"
 #include "packet/metadata.h"
 #include "require.h"
 
@@ -103,6 +104,8 @@ void put_on_and_take_off(const PacketFormat& format, const std::vector<std::uint
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size > 4000) return 0;
   const std::vector<std::uint8_t> frame(data, data + size);
+  if (is_too_big(frame.data(), static_cast<std::uint32_t>(size)))
+    read_too_big(frame.data(), static_cast<std::uint32_t>(size));
   for (const PacketFormat& format : all_formats) {
     open(format, frame);
     put_on_and_take_off(format, frame);

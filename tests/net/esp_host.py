@@ -4,11 +4,13 @@ comes in as such leaves the device. Some hundred packets a second.
     python3 esp_host.py '{"device": "tun0", "addresses": ["10.20.0.1/24"], "routes": ["10.1.0.0/24"], "mtu": 1300,
                           "out": [SA], "in": [SA], "log": "FILE"}'
     SA: {"spi": 4097, "source": "192.0.2.2", "destination": "192.0.2.1", "protocol": "esp", "crypt": "AES-CBC", "key": HEX,
-         "auth": "SHA2-256-128", "auth_key": HEX, "udp": [4500, 4500], "esn": false, "inner": 4, "first": 1, "around": SA}
+         "auth": "SHA2-256-128", "auth_key": HEX, "udp": [4500, 4500], "esn": false, "inner": 4, "first": 1, "around": SA,
+         "transport": false}
 
     python3 esp_host.py seal '{"sa": SA, "packet": HEX}'      prints the packet that it becomes
 
-`inner`: the family that the SA carries (out). `around`: of AH in transport mode, which is around the packets of this SA. The log has a line of JSON for each packet that came in: its SPI, sequence number,
+`inner`: the family that the SA carries (out). `around`: of AH in transport mode, which is around the packets of this SA. `transport`: mode;
+then "link" says where packets leave: {"interface": "eth0", "to": MAC of the other host}. The log has a line of JSON for each packet that came in: its SPI, sequence number,
 length, TOS, DF, TTL, and "ok", or why it was refused.
 """
 
@@ -31,10 +33,10 @@ PROTOCOLS = {"esp": (ESP, 50), "ah": (AH, 51)}
 
 
 def association(given):
-    """scapy's, in tunnel mode but for AH that is around ESP."""
+    """scapy's."""
     v6 = ":" in given["source"]
     header = None if given.get("transport") else (IPv6 if v6 else IP)(src=given["source"], dst=given["destination"])
-    if given.get("id"):
+    if header is not None and given.get("id"):
         header.id = given["id"]
     more = {"nat_t_header": UDP(sport=given["udp"][0], dport=given["udp"][1])} if given.get("udp") else {}
     if given.get("protocol", "esp") == "esp":
@@ -78,6 +80,11 @@ class Peer:
         self.out = {sa.get("inner", 4): (made[sa["spi"]], sa) for sa in given["out"]}
         self.inbound = {sa["spi"]: (association(sa), sa) for sa in with_around(given["in"])}
         self.log = open(given["log"], "w", buffering=1, encoding="utf-8")
+        self.link = None
+        if given.get("link"):
+            self.link = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
+            self.link.bind((given["link"]["interface"], 0))
+            self.to = bytes.fromhex(given["link"]["to"].replace(":", "")) + self.link.getsockname()[4]
         self.raw4 = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_RAW)
         self.events = selectors.DefaultSelector()
         self.events.register(self.tun, selectors.EVENT_READ, self.leave)
@@ -113,7 +120,13 @@ class Peer:
         number = PROTOCOLS["ah" if around else given.get("protocol", "esp")][1]
         if around:
             sealed = put_around(around, sealed)
-        if isinstance(sealed, IP):
+        if self.link:
+            if given.get("udp"):
+                sealed[UDP].len = 8 + len(sealed[UDP].payload)
+                sealed[UDP].chksum = 0 if family == 4 else None
+                sealed = type(sealed)(bytes(sealed))
+            self.link.send(self.to + (b"\x08\x00" if family == 4 else b"\x86\xdd") + bytes(sealed))
+        elif isinstance(sealed, IP):
             if given.get("udp"):  # scapy leaves the length of the header alone
                 sealed[UDP].len, sealed[UDP].chksum = 8 + len(sealed[UDP].payload), 0
             self.raw4.sendto(bytes(sealed), (given["destination"], 0))
@@ -139,7 +152,8 @@ class Peer:
             return
         given = self.inbound.get(struct.unpack("!I", content[:4])[0], (None, {}))[1]
         header = (IPv6 if ":" in source else IP)(src=source, dst=given.get("destination", "::" if ":" in source else "0.0.0.0"))
-        packet = header / UDP(sport=port, dport=4500) / ESP(content)
+        # In transport mode scapy takes UDP over IPv6 for a part of what is inside.
+        packet = header / ESP(content) if given.get("transport") else header / UDP(sport=port, dport=4500) / ESP(content)
         self.take((IPv6 if ":" in source else IP)(bytes(packet)), None, None, None)
 
     def take(self, packet, tos, df, ttl):
@@ -153,7 +167,7 @@ class Peer:
             return
         try:
             opened = sa.decrypt(packet, esn=0 if given.get("esn") else None)
-            if given.get("transport") and ESP in type(opened)(bytes(opened)):
+            if given.get("protocol") == "ah" and ESP in type(opened)(bytes(opened)):
                 self.log.write(json.dumps({**seen, "ok": True}) + "\n")
                 return self.take(type(opened)(bytes(opened)), tos, df, ttl)
             inner = bytes(opened)

@@ -188,3 +188,60 @@ def test_a_narrower_way_between_the_ends_is_learnt(tmp_path, outer):
         if outer == 4:
             sent = [frame for frame in capture.frames if frame[26:30] == own]
             assert [(len(frame) > 1314, frame[20] & 0x40) for frame in sent] == [(True, 0)] * 2
+
+
+def test_what_came_out_of_a_tunnel_may_have_its_way_back_elsewhere(tmp_path):
+    """A strict rp_filter judges what came in clear alone, as Linux has it: the policy has said whose sources those are."""
+    with Tunnel(tmp_path) as one:
+        one.start()
+        for far in ("10.20.0.9", "10.9.9.9"):
+            one.router.ip(f"route add {far}/32 via 10.1.0.2 dev sl-lan")
+        one.router.run(["sysctl", "-qw", "net.ipv4.conf.sl-wan.rp_filter=1"])
+        to = bytes.fromhex(one.router_mac("sl-wan").replace(":", "")) + bytes.fromhex("0200000000fe0800")
+        clear = to + udp4("10.9.9.9", INSIDE4, b"in clear")
+
+        def is_dropped():
+            before = one.gateway.drops().get("rp_filter", 0)
+            one.server.send_frames([clear])
+            return wait_until(lambda: one.gateway.drops().get("rp_filter", 0) > before, 1)
+
+        assert wait_until(is_dropped), "the mirror has seen the setting"
+        before = one.gateway.drops()["rp_filter"]
+        assert arrived(one, lambda: one.server.send_frames([one.sealed(udp4("10.20.0.9", INSIDE4, b"verified"))]), b"verified") > 0, one.gateway.drops()
+        assert one.gateway.drops()["rp_filter"] == before
+
+
+@pytest.mark.parametrize("outer", (4, 6))
+def test_a_kernels_errors_are_understood(tmp_path, outer):
+    """The way to a second end is by a real router, whose link to it is narrower."""
+    behind, far = (("10.9.0.0/24", "10.9.0.2"), ("2001:db8:9::/64", "2001:db8:9::2"))[outer == 6]
+    here, router = ENDS[outer]
+    with Tunnel(tmp_path) as one:
+        one.start()
+        one.lab.join(one.server, "narrow0", one.lab.host("beyond"), "eth0", 1400)
+        one.server.sysctl(net__ipv6__conf__narrow0__disable_ipv6=0)
+        one.server.ip(f"-{outer} route add {behind} dev narrow0")
+        one.server.ip(f"-{outer} neigh add {far} lladdr 02:00:00:00:00:09 dev narrow0")
+        one.server.sysctl(net__ipv4__ip_forward=1, net__ipv6__conf__all__forwarding=1)
+        one.router.ip(f"-{outer} route add {behind} via {router} dev sl-wan")
+        one.router.ip("route add 10.21.0.0/24 via 10.2.0.2 dev sl-wan")
+        sa, policy = tmp_path / "sa.toml", tmp_path / "policy.toml"
+        sa.write_text(f'direction = "out"\nsource = "{here}"\ndestination = "{far}"\nspi = 0x5005\nproposal = "aes128-sha1"\nreqid = 9\n'
+                      f'key = "{"11" * 16}"\nauth_key = "{"22" * 20}"\n')
+        policy.write_text('direction = "out"\nsource = "10.11.0.0/24"\ndestination = "10.21.0.0/24"\nreqid = 9\n'
+                          f'tunnel_source = "{here}"\ntunnel_destination = "{far}"\n')
+        one.gateway.control("ipsec", "add", str(sa))
+        one.gateway.control("ipsec", "add-policy", str(policy))
+
+        def learnt():
+            one.client.run(["ping", "-n", "-I", INSIDE4, "-c", "1", "-W", "1", "-M", "do", "-s", "1350", "10.21.0.1"], check=False)
+            return json.loads(one.gateway.control("ipsec", "--spi", "0x5005", "--json"))["sas"][0]["path_mtu"] == 1400
+
+        assert wait_until(learnt), (one.gateway.drops(), one.gateway.control("ipsec"))
+        said = one.client.run(["ping", "-n", "-I", INSIDE4, "-c", "1", "-W", "1", "-M", "do", "-s", "1350", "10.21.0.1"], check=False)
+        fits = {4: 1342, 6: 1310}[outer]  # AES-CBC: outer header, 8, the IV of 16, blocks of 16 with the trailer of 2, ICV of 12
+        assert f"mtu = {fits}" in said or f"mtu={fits}" in said, said
+        with Capture(one.server, "narrow0") as capture:
+            one.client.ip("route flush cache")
+            one.client.run(["ping", "-n", "-I", INSIDE4, "-c", "1", "-W", "1", "-M", "do", "-s", str(fits - 28), "10.21.0.1"], check=False)
+        assert any(len(frame) > 1350 for frame in capture.frames), "it passes the narrow link"

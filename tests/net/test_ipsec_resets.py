@@ -20,7 +20,7 @@ def inspected(tmp_path_factory):
     rules.write_text("".join(f'{action} tcp any any -> any {port} (msg:"forbidden"; content:"forbidden"; sid:{port};)\n'
                              for action, port in ACTIONS.items()), encoding="utf-8")
     lines = [f'rules = ["{rules}"]', f'eve = "{folder / "eve.json"}"', "flows = 4096", 'stream_memory = "16M"', 'http_memory = "16M"']
-    with Tunnel(folder, chain=("ipsec", "inspect", "route"), inspect=lines, size="256M") as one:
+    with Tunnel(folder, chain=("ipsec", "inspect", "route"), inspect=lines) as one:
         one.start()
         yield one
 

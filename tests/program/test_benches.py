@@ -29,6 +29,10 @@ def bench(*words):
     (["inspect", "--only", "SCTP"], "bench inspect: --only SCTP: no traffic is named so: a part of 'heavy-tail UDP text', "),
     (["inspect", "--only", "heavy-tail UDP text,SCTP"], "bench inspect: --only SCTP: no traffic is named so: "),
     (["inspect", "--mix", "64", "--only", "HTTP"], "bench inspect: --only HTTP: no traffic is named so: "),
+    (["ipsec", "--only", "both"], "bench ipsec: --only both: there are out and in\n"),
+    (["ipsec", "--algorithms", "aes128-md5"], "bench ipsec: --algorithms aes128-md5: there is no algorithm 'aes128-md5': there are mixed, "),
+    (["ipsec", "--sizes", "1519"], "bench ipsec: --sizes 1519: frames of up to 1518 bytes are possible\n"),
+    (["ipsec", "--mix", "64"], "sluice: bench ipsec: there is no option '--mix': "),
     (["route", "--only", "HTTP"], "sluice: bench route: there is no option '--only': "),
     (["route", "--table", "/dev/null"], "bench route: --table /dev/null: is a device: name a regular file\n"),
 ])
@@ -82,6 +86,22 @@ def test_media_overloaded_with_admission_of_streams_off_and_on(tmp_path):
         labels = [row["label"] for row in csv.DictReader(file)]
     assert [label for label in labels if "overload" in label] == [
         f"cpu AES_CM_128_HMAC_SHA1_80 protect 1370 5 ms overload admission {state}" for state in ("off", "on")]
+
+
+def test_ipsec_both_ways_beside_rte_ipsec(tmp_path):
+    rows = tmp_path / "rows.csv"
+    ran = bench("ipsec", "--device", "cpu", "--lanes", "1", "--seconds", "0.1", "--frames", "4096", "--batch", "512",
+                "--algorithms", "mixed-esp,ah-sha1", "--sizes", "imix", "--sas", "20", "--no-goals", "--csv", rows)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    verified = [int(count) for count in re.findall(r"of one opinion on (\d+) frames", ran.stdout)]
+    assert len(verified) == 2 and min(verified) >= 40000
+    assert "rte_ipsec: not measured: rte_ipsec has no AH" in ran.stdout
+    with rows.open(encoding="utf-8") as file:
+        labels = [row["label"] for row in csv.DictReader(file)]
+    cores = len(os.sched_getaffinity(0))
+    assert labels == [*(f"cpu {way} mixed-esp imix 20 SAs" for way in ("out", "in")),
+                      *(f"rte_ipsec on {cores} cores {way} mixed-esp imix 20 SAs" for way in ("out", "in")),
+                      *(f"cpu {way} ah-sha1 imix 20 SAs" for way in ("out", "in"))]
 
 
 @pytest.fixture

@@ -35,10 +35,11 @@ tunnel_destination = "10.254.0.1"
 
 
 def text_of(here, folder, engine, lanes=1, chain=("ipsec", "route"), more=IPSEC):
+    """With a capture to read for each lane."""
     table = folder / "routes.txt"
     table.write_text("198.51.100.0/24 10.254.0.1\n", encoding="ascii")
-    ports = [("in", f"net_pcap0,rx_pcap={folder}/in.pcap,tx_pcap={folder}/back.pcap", "", f"lanes = {lanes}"),
-             ("out", f"net_pcap1,tx_pcap={folder}/out.pcap", "")]
+    ports = [(f"in{lane}", f"net_pcap{lane},rx_pcap={folder}/in{lane}.pcap,tx_pcap={folder}/back{lane}.pcap", "") for lane in range(lanes)]
+    ports.append(("out", f"net_pcap{lanes},tx_pcap={folder}/out.pcap", ""))
     return config(ports, route=[line.format(table=table) for line in ROUTES], size="320M", listen=here.api, chain=list(chain), more=more,
                   engine=('device = "cpu"', 'busy_cores = "allow"', *engine))
 
@@ -47,7 +48,9 @@ def text_of(here, folder, engine, lanes=1, chain=("ipsec", "route"), more=IPSEC)
 @pytest.mark.parametrize("lanes", [1, 2])
 def test_packets_of_an_sa_are_sealed_by_several_cores_and_leave_in_order(here, tmp_path, lanes):
     """Each packet's ICV is right, numbers of the SA are taken once, and each flow is in order."""
-    write_pcap(tmp_path / "in.pcap", [ipv4(number, f"198.51.100.{number % 7}", size=900) for number in range(FRAMES)])
+    for one in range(lanes):
+        write_pcap(tmp_path / f"in{one}.pcap", [ipv4(number, f"198.51.100.{number % 8}", size=900) for number in range(FRAMES)
+                                                if number % lanes == one])
     helper, lane = sorted(os.sched_getaffinity(0))[:2]
     gateway = Gateway(here, tmp_path, text_of(here, tmp_path, (f"cores = [{lane}]", f"compute_cores = [{helper}]", 'poll = "busy"'), lanes)).start()
     assert gateway.process.wait(60) == 0, gateway.log()
@@ -72,7 +75,7 @@ def test_packets_of_an_sa_are_sealed_by_several_cores_and_leave_in_order(here, t
         assert numbers == sorted(numbers)
     for flow, packets in inner.items():
         expected = [ipv4(number, f"198.51.100.{flow[3]}", size=900)[ETHERNET + IP:ETHERNET + IP + 12]
-                    for number in range(FRAMES) if number % 7 == flow[3]]
+                    for number in range(FRAMES) if number % 8 == flow[3]]
         assert packets == expected, flow
 
 
@@ -83,7 +86,7 @@ def test_packets_of_an_sa_are_sealed_by_several_cores_and_leave_in_order(here, t
                                            'these have: '),
 ])
 def test_check_refuses_cores_that_cannot_help(here, tmp_path, engine, chain, said):
-    write_pcap(tmp_path / "in.pcap", [])
+    write_pcap(tmp_path / "in0.pcap", [])
     path = tmp_path / "sluice.toml"
     path.write_text(text_of(here, tmp_path, engine, chain=chain, more=IPSEC if "ipsec" in chain else ""), encoding="utf-8")
     answer = here.run([str(SLUICE), "check", str(path)], check=False)

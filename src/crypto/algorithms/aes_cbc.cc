@@ -1,6 +1,5 @@
 // AES in CBC mode with HMAC (RFC 3602; 2404, 4868).
 #include "crypto/algorithms/paired.h"
-#include "crypto/key_table.h"
 
 namespace sluice::crypto {
 namespace {
@@ -69,29 +68,13 @@ constexpr std::array cipher_answers = {
                  {"c01e0a120ad064c69c0ff3d6", "d7d5371324418c7834308d934f657fda",
                   "2a129d645e0abc6fc477b63f9a46b0bd14b9c1fe6c569714",
                   "94b841232d4f1958867e00ac4143795f094f74abb021f07c4240bde5eaa1e372"}}};
-constexpr auto answers_sha1 = with_hash(cipher_answers, Hash::hmac_sha1);
-constexpr auto answers_sha256 = with_hash(cipher_answers, Hash::hmac_sha256);
-constexpr auto answers_sha384 = with_hash(cipher_answers, Hash::hmac_sha384);
-constexpr auto answers_sha512 = with_hash(cipher_answers, Hash::hmac_sha512);
-
-void expand(IMB_MGR* manager, const KeyMaterial& material, Slot& slot) {
-  expand_aes(manager, material.cipher_key, *slot.key, material.opens);
-  expand_hmac(manager, material.auth_key, *slot.key);
-}
+constexpr auto answers = with_hashes(cipher_answers);
 
 }  // namespace
 
-extern const Algorithm aes_cbc_hmac_sha1;
-constinit const Algorithm aes_cbc_hmac_sha1 =
-    paired("aes_cbc_hmac_sha1", Cipher::aes_cbc, Hash::hmac_sha1, 0, answers_sha1, expand);
-extern const Algorithm aes_cbc_hmac_sha256;
-constinit const Algorithm aes_cbc_hmac_sha256 =
-    paired("aes_cbc_hmac_sha256", Cipher::aes_cbc, Hash::hmac_sha256, 0, answers_sha256, expand);
-extern const Algorithm aes_cbc_hmac_sha384;
-constinit const Algorithm aes_cbc_hmac_sha384 =
-    paired("aes_cbc_hmac_sha384", Cipher::aes_cbc, Hash::hmac_sha384, 0, answers_sha384, expand);
-extern const Algorithm aes_cbc_hmac_sha512;
-constinit const Algorithm aes_cbc_hmac_sha512 =
-    paired("aes_cbc_hmac_sha512", Cipher::aes_cbc, Hash::hmac_sha512, 0, answers_sha512, expand);
+extern const PerHash<Algorithm> aes_cbc_hmac;
+constinit const PerHash<Algorithm> aes_cbc_hmac =
+    paired(Cipher::aes_cbc, {"aes_cbc_hmac_sha1", "aes_cbc_hmac_sha256", "aes_cbc_hmac_sha384", "aes_cbc_hmac_sha512"},
+           aes_key_lengths, 0, spans_of(answers), expand_aes_with_hmac);
 
 }  // namespace sluice::crypto

@@ -1,6 +1,5 @@
 // AES in counter mode with HMAC, as of ESP (RFC 3686; 2404, 4868).
 #include "crypto/algorithms/paired.h"
-#include "crypto/key_table.h"
 
 namespace sluice::crypto {
 namespace {
@@ -83,29 +82,14 @@ constexpr std::array cipher_answers = {
                  {"2929adb870e4347a23f22c6a", "b0931d196619857659aba7772a944ab0",
                   "7ee57cdb7adf5871779148dfcee7db5302e6dd3e38a27cff",
                   "f9b30adc13052591acacce9493f343a98b0ac956e761858b268e983861fb8073"}}};
-constexpr auto answers_sha1 = with_hash(cipher_answers, Hash::hmac_sha1);
-constexpr auto answers_sha256 = with_hash(cipher_answers, Hash::hmac_sha256);
-constexpr auto answers_sha384 = with_hash(cipher_answers, Hash::hmac_sha384);
-constexpr auto answers_sha512 = with_hash(cipher_answers, Hash::hmac_sha512);
-
-void expand(IMB_MGR* manager, const KeyMaterial& material, Slot& slot) {
-  expand_aes(manager, material.cipher_key, *slot.key);
-  expand_hmac(manager, material.auth_key, *slot.key);
-}
+constexpr auto answers = with_hashes(cipher_answers);
 
 }  // namespace
 
-extern const Algorithm aes_ctr_esp_hmac_sha1;
-constinit const Algorithm aes_ctr_esp_hmac_sha1 =
-    paired("aes_ctr_esp_hmac_sha1", Cipher::aes_ctr_esp, Hash::hmac_sha1, 4, answers_sha1, expand);
-extern const Algorithm aes_ctr_esp_hmac_sha256;
-constinit const Algorithm aes_ctr_esp_hmac_sha256 =
-    paired("aes_ctr_esp_hmac_sha256", Cipher::aes_ctr_esp, Hash::hmac_sha256, 4, answers_sha256, expand);
-extern const Algorithm aes_ctr_esp_hmac_sha384;
-constinit const Algorithm aes_ctr_esp_hmac_sha384 =
-    paired("aes_ctr_esp_hmac_sha384", Cipher::aes_ctr_esp, Hash::hmac_sha384, 4, answers_sha384, expand);
-extern const Algorithm aes_ctr_esp_hmac_sha512;
-constinit const Algorithm aes_ctr_esp_hmac_sha512 =
-    paired("aes_ctr_esp_hmac_sha512", Cipher::aes_ctr_esp, Hash::hmac_sha512, 4, answers_sha512, expand);
+extern const PerHash<Algorithm> aes_ctr_esp_hmac;
+constinit const PerHash<Algorithm> aes_ctr_esp_hmac =
+    paired(Cipher::aes_ctr_esp,
+           {"aes_ctr_esp_hmac_sha1", "aes_ctr_esp_hmac_sha256", "aes_ctr_esp_hmac_sha384", "aes_ctr_esp_hmac_sha512"},
+           aes_key_lengths, 4, spans_of(answers), expand_aes_with_hmac);
 
 }  // namespace sluice::crypto

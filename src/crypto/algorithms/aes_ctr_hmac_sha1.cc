@@ -46,25 +46,18 @@ constexpr std::array answers = {
     KnownAnswer{"RFC 2202 3.4", zeros_32, salt_14, hmac_key_4, no_nonce, cd_50, "", "", "", hmac_tag_4},
 };
 
-constexpr std::size_t key_lengths[] = {16, 24, 32};
-
-void expand(IMB_MGR* manager, const KeyMaterial& material, Slot& slot) {
-  expand_aes(manager, material.cipher_key, *slot.key);
-  expand_hmac(manager, material.auth_key, *slot.key);
-}
-
 }  // namespace
 
 extern const Algorithm aes_ctr_hmac_sha1;
 constinit const Algorithm aes_ctr_hmac_sha1 = {.cipher = Cipher::aes_ctr,
                                                .hash = Hash::hmac_sha1,
                                                .name = "aes_ctr_hmac_sha1",
-                                               .key_lengths = key_lengths,
+                                               .key_lengths = aes_key_lengths,
                                                .salt_length = 14,
                                                .auth_key = {1, 64},
                                                .tag = {1, sha1_length},
                                                .needs_gcm_key = false,
                                                .answers = answers,
-                                               .expand = expand};
+                                               .expand = expand_aes_with_hmac};
 
 }  // namespace sluice::crypto

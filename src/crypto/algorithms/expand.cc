@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "crypto/key_table.h"
 #include "crypto/secret.h"
 
 namespace sluice::crypto {
@@ -66,6 +67,11 @@ void expand_aes(IMB_MGR* manager, std::span<const std::uint8_t> cipher_key, Key&
 void expand_hmac(IMB_MGR* manager, std::span<const std::uint8_t> auth_key, Key& key) {
   hmac_state(manager, auth_key, key.hash, 0x36, key.hmac.inner);
   hmac_state(manager, auth_key, key.hash, 0x5c, key.hmac.outer);
+}
+
+void expand_aes_with_hmac(IMB_MGR* manager, const KeyMaterial& material, Slot& slot) {
+  expand_aes(manager, material.cipher_key, *slot.key, material.cipher == Cipher::aes_cbc && material.opens);
+  expand_hmac(manager, material.auth_key, *slot.key);
 }
 
 void expand_gcm(IMB_MGR* manager, std::span<const std::uint8_t> cipher_key, Slot& slot) {

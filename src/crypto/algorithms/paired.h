@@ -1,8 +1,9 @@
-// Ciphers that have a hash beside them: four algorithms each. Their known answers are of the cipher, from its RFC,
-// whose vectors have no tags: these were computed with Python's hmac. For .cc files of this room only.
+// Ciphers that have a hash beside them: four algorithms each. For .cc files of this room only.
 #pragma once
 
 #include <array>
+#include <cstddef>
+#include <span>
 #include <string_view>
 
 #include "crypto/algorithm.h"
@@ -10,10 +11,15 @@
 
 namespace sluice::crypto {
 
-inline constexpr std::size_t paired_hashes = 4;
+inline constexpr std::array paired_hashes = {Hash::hmac_sha1, Hash::hmac_sha256, Hash::hmac_sha384, Hash::hmac_sha512};
+// Something for each of the hashes.
+template <class T>
+using PerHash = std::array<T, paired_hashes.size()>;
+
+// Known answers of a cipher, from its RFC. Its vectors have no tags: these were computed with Python's hmac.
 struct CipherAnswer {
   std::string_view name, cipher_key, salt, clear, suffix, text, sealed, block;  // as of KnownAnswer
-  std::array<std::string_view, paired_hashes> tags;  // of each hash, as long as in ESP, under the key below
+  PerHash<std::string_view> tags;  // as long as in ESP, under the key below
 };
 
 // The first bytes of this, as many as the digest has.
@@ -22,38 +28,49 @@ inline constexpr std::string_view paired_auth_key =
     "2122232425262728292a2b2c2d2e2f303132333435363738393a3b3c3d3e3f40";
 
 template <std::size_t N>
-constexpr std::array<KnownAnswer, N> with_hash(const std::array<CipherAnswer, N>& answers, Hash hash) {
-  std::array<KnownAnswer, N> all = {};
-  for (std::size_t i = 0; i < N; ++i) {
-    const CipherAnswer& one = answers[i];
-    all[i] = {.name = one.name,
-              .cipher_key = one.cipher_key,
-              .salt = one.salt,
-              .auth_key = paired_auth_key.substr(0, 2 * digest_length(hash)),
-              .nonce = "00000000000000000000",
-              .clear = one.clear,
-              .suffix = one.suffix,
-              .text = one.text,
-              .sealed = one.sealed,
-              .tag = one.tags[static_cast<std::size_t>(hash) - 1],
-              .block = one.block};
+constexpr PerHash<std::array<KnownAnswer, N>> with_hashes(const std::array<CipherAnswer, N>& answers) {
+  PerHash<std::array<KnownAnswer, N>> all = {};
+  for (std::size_t h = 0; h < all.size(); ++h) {
+    for (std::size_t i = 0; i < N; ++i) {
+      const CipherAnswer& one = answers[i];
+      all[h][i] = {.name = one.name,
+                   .cipher_key = one.cipher_key,
+                   .salt = one.salt,
+                   .auth_key = paired_auth_key.substr(0, 2 * digest_length(paired_hashes[h])),
+                   .nonce = "00000000000000000000",
+                   .clear = one.clear,
+                   .suffix = one.suffix,
+                   .text = one.text,
+                   .sealed = one.sealed,
+                   .tag = one.tags[h],
+                   .block = one.block};
+    }
   }
   return all;
 }
+template <std::size_t N>
+constexpr PerHash<std::span<const KnownAnswer>> spans_of(const PerHash<std::array<KnownAnswer, N>>& answers) {
+  return {answers[0], answers[1], answers[2], answers[3]};
+}
 
-inline constexpr std::size_t aes_key_lengths[] = {16, 24, 32};
-constexpr Algorithm paired(std::string_view name, Cipher cipher, Hash hash, std::size_t salt_length,
-                           std::span<const KnownAnswer> answers, void (*expand)(IMB_MGR*, const KeyMaterial&, Slot&)) {
-  return {.cipher = cipher,
-          .hash = hash,
-          .name = name,
-          .key_lengths = aes_key_lengths,
-          .salt_length = salt_length,
-          .auth_key = {1, hash_block(hash)},
-          .tag = hmac_tags(hash),
-          .needs_gcm_key = false,
-          .answers = answers,
-          .expand = expand};
+constexpr PerHash<Algorithm> paired(Cipher cipher, const PerHash<std::string_view>& names,
+                                    std::span<const std::size_t> key_lengths, std::size_t salt_length,
+                                    const PerHash<std::span<const KnownAnswer>>& answers,
+                                    void (*expand)(IMB_MGR*, const KeyMaterial&, Slot&)) {
+  PerHash<Algorithm> all = {};
+  for (std::size_t h = 0; h < all.size(); ++h) {
+    all[h] = {.cipher = cipher,
+              .hash = paired_hashes[h],
+              .name = names[h],
+              .key_lengths = key_lengths,
+              .salt_length = salt_length,
+              .auth_key = {1, hash_block(paired_hashes[h])},
+              .tag = hmac_tags(paired_hashes[h]),
+              .needs_gcm_key = false,
+              .answers = answers[h],
+              .expand = expand};
+  }
+  return all;
 }
 
 }  // namespace sluice::crypto

@@ -1,5 +1,4 @@
 // `sluice ctl acl`: rules with their counters, and named sets.
-#include <spdlog/fmt/fmt.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -78,7 +77,7 @@ Request change_set(const std::string& path, SetChange change, const VerbReader& 
     return refuse_verb(Kind::input, "the change has more than " + bytes_text(lookup::acl::largest_set_text) +
                                         ", the most that one may: make several of it; nothing is changed");
   }
-  return VerbRequest{.path = path, .change = true, .body = std::move(text), .print = print_change};
+  return change_request(path, std::move(text));
 }
 
 Request request_rules(const VerbWords& words, const VerbReader& /*read*/) {
@@ -91,8 +90,7 @@ std::string entries_report(const std::vector<AclSetRow>& sets) {
   for (const AclSetRow& set : sets) {
     for (const std::string& entry : set.first) text += entry + "\n";
     if (set.entries > set.first.size()) {
-      text += "# " + std::to_string(set.first.size()) + " of " + std::to_string(set.entries) +
-              " entries; --limit for more\n";
+      text += "# " + more_text(set.first.size(), set.entries, "entries");
     }
   }
   return text;
@@ -172,11 +170,7 @@ std::string acl_report(const AclTable& acl) {
   };
   for (const AclRow& row : acl.rules) add(std::to_string(row.number), row, row.match);
   add("default", acl.unmatched, "no rule matches");
-  std::string out = table.str();
-  if (acl.count > acl.rules.size()) {
-    out += fmt::format("{} of {} rules; --limit for more\n", acl.rules.size(), acl.count);
-  }
-  return out;
+  return table.str() + more_text(acl.rules.size(), acl.count, "rules");
 }
 
 std::string acl_sets_report(const std::vector<AclSetRow>& sets) {

@@ -23,11 +23,18 @@
 // Size: what is too large for the way with its headers on is fragmented first, if it is IPv4 without DF; else its
 // sender is notified (RFC 4301 section 8.2), in the name of the router.
 //
+// Two SAs: of ESP with AH around it both headers are put on in classify(), ESP is the batch's job, and the lane's core
+// does AH in apply(). What came out of an SA and is of one again is opened there, too, up to four times in all.
+//
+// Fragments of outer packets are put together in front of classify(), and the path's MTU is learnt from ICMP errors
+// that come by (ipsec/path_mtus.h).
+//
 // Any lane may open and seal for any SA: sequence numbers are taken in order for each burst, and windows are shared
 // (ipsec/sequence.h, replay_window.h). Order of a flow is its lane's.
 //
 // Threads: as of engine::Element. Nothing is allocated on the packet path but fragments, from the pool of the frame.
-// Memory: 120 pinned bytes for each frame of a batch; keys, SAs and policies: ipsec/databases.h.
+// Memory: 120 pinned bytes for each frame of a batch; 1.3 MB for each lane, for fragments of outer packets; keys, SAs
+// and policies: ipsec/databases.h.
 #pragma once
 
 #include <array>
@@ -151,6 +158,9 @@ class Ipsec final : public engine::Element,
     const ipsec::View* view = nullptr;  // from choose() to the classify() that follows
   };
 
+  static const ipsec::PacketFormat& format_of(const ipsec::Sa& sa) {
+    return sa.outer.load(std::memory_order_acquire)->format;
+  }
   Lane& lane_of(const engine::Batch& batch) { return *lanes_[batch.lane]; }
   // Places among the readers of the databases.
   std::size_t reader_of(const engine::Batch& batch) const;
@@ -164,7 +174,6 @@ class Ipsec final : public engine::Element,
   void compute_kept(const engine::Batch& batch, const IpsecArea& area);
 
   // ipsec_in.cc
-  bool put_together(engine::Batch& batch, std::uint32_t i, const ipsec::OuterView& outer, std::uint32_t now);
   void look_at(engine::Batch& batch, const IpsecArea& area, std::uint32_t i, ipsec::Sa& sa,
                const ipsec::OuterView& outer);
   static packet::Reason begin_opening(const engine::Batch& batch, std::uint32_t i, ipsec::Sa& sa,
@@ -176,20 +185,25 @@ class Ipsec final : public engine::Element,
   void open_again(engine::Batch& batch, engine::Span span, const ipsec::View& view, std::span<Through> through);
   void check_opened(engine::Batch& batch, engine::Span span, std::span<const Through> through, const ipsec::View& view);
 
-  // ipsec_out.cc
-  void classify_out(engine::Batch& batch, engine::Span span, const IpsecArea& area);
-  void put_on(engine::Batch& batch, std::uint32_t i, const IpsecArea& area, const Chosen& chosen, std::uint64_t number);
+  // ipsec_fragments.cc
+  bool put_together(engine::Batch& batch, std::uint32_t i, const ipsec::OuterView& outer, std::uint32_t now);
+  bool fragment(engine::Batch& batch, std::uint32_t i, std::uint32_t most, Chosen& whole);
+
+  // ipsec_around.cc
   packet::Reason put_ah_around(engine::Batch& batch, std::uint32_t i, const Chosen& chosen, const ipsec::View& view,
                                IpsecArea::Work& work);
   void finish_around(engine::Batch& batch, std::span<const std::uint32_t> rows, const IpsecArea& area);
+
+  // ipsec_out.cc
+  void classify_out(engine::Batch& batch, engine::Span span, const IpsecArea& area);
+  void put_on(engine::Batch& batch, std::uint32_t i, const IpsecArea& area, const Chosen& chosen, std::uint64_t number);
   void apply_out(engine::Batch& batch, engine::Span span, const IpsecArea& area, engine::Emitter& out);
   void choose_for(engine::Batch& batch, std::uint32_t i, std::uint16_t came_by, const ipsec::PolicyEntry& policy,
                   const ipsec::PacketKey& key, engine::Emitter& out);
-  void choose_none(engine::Batch& batch, engine::Span span) const;
   static void choose_size(Chosen& chosen, std::uint32_t mtu);
+  void choose_none(engine::Batch& batch, engine::Span span) const;
   void look_at_departed(engine::Batch& batch, engine::Span span);
   void seal_run(engine::Batch& batch, engine::Span run, const IpsecArea& area, ipsec::Sa& sa);
-  bool fragment(engine::Batch& batch, std::uint32_t i, std::uint32_t most, Chosen& whole);
   bool is_protected(std::uint32_t lane, const rte_mbuf& frame);
   static bool may_come_in_clear(const ipsec::View& view, const ipsec::PacketKey& key, Lane& lane);
   void answer_too_big(engine::Batch& batch, std::uint32_t i, std::uint16_t came_by, std::uint32_t mtu,

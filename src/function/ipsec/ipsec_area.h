@@ -31,12 +31,13 @@ struct IpsecArea {
     std::uint32_t kept;      // at [kept, capacity), the last frame's first: the core's alone
     std::uint32_t finished;
     bool kept_done;
-    bool is_small;            // the core computes all, since the device has been given nothing
-    bool is_mixed;            // jobs of the device are of more than one algorithm or length range
-    std::uint32_t label;      // of these
-    bool not_computed;        // null_result() has written the verdicts
-    const ipsec::View* view;  // of the databases, which the batch holds
-    device::RunList runs;     // of the device's jobs
+    bool is_small;              // the core computes all, since the device has been given nothing
+    bool mixes_kinds;           // jobs of the device are of more than one algorithm,
+    bool mixes_lengths;         // or of more than one length range
+    std::uint32_t kind, range;  // of the first of them
+    bool not_computed;          // null_result() has written the verdicts
+    const ipsec::View* view;    // of the databases, which the batch holds
+    device::RunList runs;       // of the device's jobs
   };
   // So many bytes for each frame of the smallest batch hold it.
   static constexpr std::uint32_t header_per_frame = 12;

@@ -8,16 +8,15 @@
 
 #include "base/prefetch.h"
 #include "engine/batch_edit.h"
+#include "engine/frame_marks.h"
 #include "engine/pipeline.h"
 #include "function/ipsec/exempt.h"
 #include "function/ipsec/ipsec.h"
 #include "function/ipsec/ipsec_area.h"
-#include "function/routing.h"
 #include "ipsec/esp.h"
 #include "ipsec/outer_packet.h"
 #include "ipsec/policy_check.h"
 #include "ipsec/too_big.h"
-#include "packet/checksum.h"
 #include "packet/headers.h"
 #include "packet/metadata.h"
 
@@ -119,43 +118,6 @@ void Ipsec::admit(engine::Batch& batch, engine::Span span) {
   for (std::size_t n = 0; n < found.count; ++n) {
     if (found.sas[n] != nullptr) look_at(batch, a, found.rows[n], *found.sas[n], found.outer[n]);
   }
-}
-
-// A fragment of ESP or AH to this gateway. True: its packet is complete, and is the frame now.
-[[gnu::noinline]] bool Ipsec::put_together(engine::Batch& batch, std::uint32_t i, const ipsec::OuterView& outer,
-                                           std::uint32_t now) {
-  std::uint8_t* const frame = batch.data(i);
-  if (routing_ == nullptr || !routing_->table().is_own(outer.family, outer.destination)) return false;
-  if (outer.family == 4) {
-    const auto& ip = packet::header_at<packet::Ipv4Header>(frame, ethernet);
-    if (ip.checksum != packet::ipv4_header_checksum(ip)) return false;  // the router's to refuse
-  }
-  Lane& lane = lane_of(batch);
-  const auto taken =
-      lane.fragments.take({reinterpret_cast<const char*>(frame), batch.length[i]}, outer.is_own_fragment, now);
-  switch (taken) {
-    case OuterFragments::Taken::no:
-      return false;
-    case OuterFragments::Taken::refused:
-      batch.drop(i, ipsec_fragment);
-      return false;
-    case OuterFragments::Taken::kept:
-      lane.pieces.add(1);
-      batch.absorb(i);
-      return false;
-    case OuterFragments::Taken::whole:
-      break;
-  }
-  lane.pieces.add(1);
-  lane.reassembled.add(1);
-  const std::string_view whole = lane.fragments.datagram();
-  if (whole.size() > engine::capacity_from(batch, i)) {
-    batch.drop(i, ipsec_no_room);
-    return false;
-  }
-  std::memcpy(frame, whole.data(), whole.size());
-  engine::set_length(batch, i, static_cast<std::uint32_t>(whole.size()));
-  return true;
 }
 
 void Ipsec::look_at(engine::Batch& batch, const IpsecArea& a, std::uint32_t i, ipsec::Sa& sa,
@@ -361,7 +323,10 @@ void Ipsec::check_opened(engine::Batch& batch, engine::Span span, std::span<cons
     }
     // Of transport mode none need be there, as in Linux.
     const bool wanted = policy == nullptr ? std::ranges::none_of(sas, is_tunnel) : ipsec::satisfies(*policy, sas);
-    if (wanted && std::ranges::all_of(sas, [&](const ipsec::Sa* sa) { return sa->has_inner(keys[n]); })) continue;
+    if (wanted && std::ranges::all_of(sas, [&](const ipsec::Sa* sa) { return sa->has_inner(keys[n]); })) {
+      batch.mbuf[i]->ol_flags |= engine::frame_marks().source_verified;
+      continue;
+    }
     sas.back()->refused.policy.fetch_add(1, std::memory_order_relaxed);
     batch.drop(i, ipsec_policy);
   }

@@ -17,7 +17,6 @@
 #include "ipsec/esp.h"
 #include "ipsec/policy_check.h"
 #include "packet/checksum.h"
-#include "packet/fragment.h"
 #include "packet/icmp_error.h"
 
 namespace sluice::function {
@@ -42,10 +41,6 @@ std::uint32_t most_inner(const ipsec::PacketFormat& format, const ipsec::PacketF
   if (around != nullptr) mtu = ipsec::ah_most_inner(*around, mtu);
   return format.protocol == ipsec::Protocol::ah ? ipsec::ah_most_inner(format, mtu)
                                                 : ipsec::esp_most_inner(format, mtu, inner.headers);
-}
-
-const ipsec::PacketFormat* format_of(const ipsec::Sa& sa) {
-  return &sa.outer.load(std::memory_order_acquire)->format;
 }
 
 // What leaves, or would if the kernel forwarded it: there the router has not known the neighbour, or has found the
@@ -148,8 +143,8 @@ void Ipsec::choose_for(engine::Batch& batch, std::uint32_t i, std::uint16_t came
     lane.view->want(policy, key);
     return batch.drop(i, ipsec_no_sa);
   }
-  Chosen chosen{.sa = sa, .format = format_of(*sa), .inner = {}, .around = around};
-  if (twice) chosen.around_format = format_of(*around);
+  Chosen chosen{.sa = sa, .format = &format_of(*sa), .inner = {}, .around = around};
+  if (twice) chosen.around_format = &format_of(*around);
   std::uint8_t* const frame = batch.data(i);
   if (!ipsec::look_at_inner(frame, batch.length[i], sa->mode, chosen.inner)) return batch.drop(i, ipsec_malformed);
   choose_size(chosen, ports_[batch.row[i].port].mtu);
@@ -326,87 +321,6 @@ void Ipsec::put_on(engine::Batch& batch, std::uint32_t i, const IpsecArea& a, co
   a.places[i] = place;
 }
 
-// Around ESP, whose job is still to be done: so the router sees the outermost header, and the job of AH is done when
-// ESP's is (finish_around()).
-Reason Ipsec::put_ah_around(engine::Batch& batch, std::uint32_t i, const Chosen& chosen, const ipsec::View& view,
-                            IpsecArea::Work& work) {
-  ipsec::Sa& sa = *chosen.around;
-  const ipsec::PacketFormat& format = *chosen.around_format;
-  ipsec::InnerPacket esp;
-  if (!ipsec::look_at_inner(batch.data(i), batch.length[i], sa.mode, esp)) return ipsec_malformed;
-  const bool counted = view.count(sa, batch.lane, 1, esp.length);
-  const ipsec::Sequence::Run number = counted ? view.take_numbers(sa, 1) : ipsec::Sequence::Run{};
-  if (number.count == 0) {
-    sa.refused.expired.fetch_add(1, std::memory_order_relaxed);
-    return ipsec_expired;
-  }
-  const std::uint32_t front = ipsec::ah_front(format), behind = ipsec::ah_behind(format);
-  std::uint8_t* const frame = engine::prepend(batch, i, front);
-  engine::set_length(batch, i, ethernet + front + esp.length + behind);
-  crypto::Job job;  // finish_around() makes it again
-  if (!ipsec::ah_put_on(format, esp, number.first, frame, job, work.kept)) return ipsec_malformed;
-  work.around = &sa;
-  work.sequence = number.first;
-  return no_reason;
-}
-
-// The row becomes the packet's first fragment, and the others are added behind. False: there is no capacity.
-bool Ipsec::fragment(engine::Batch& batch, std::uint32_t i, std::uint32_t most, Chosen& whole) {
-  Lane& lane = lane_of(batch);
-  packet::Ipv4Fragments fragments(batch.data(i) + ethernet, whole.inner.length, most);
-  const std::uint32_t more = fragments.count() - 1;
-  if (more == 0 || lane.chosen.capacity() - lane.chosen.size() < more) return false;
-  std::array<rte_mbuf*, packet::Ipv4Fragments::most> made;
-  if (rte_pktmbuf_alloc_bulk(batch.mbuf[i]->pool, made.data(), more) != 0) return false;
-  const std::uint16_t port = batch.row[i].port;
-  std::uint32_t added = 0;
-  for (; added < more; ++added) {
-    rte_mbuf* const one = made[added];
-    const std::uint32_t length = ethernet + fragments.length(added + 1);
-    if (length > rte_pktmbuf_tailroom(one)) break;
-    auto* const frame = reinterpret_cast<std::uint8_t*>(rte_pktmbuf_append(one, static_cast<std::uint16_t>(length)));
-    std::memcpy(frame, batch.data(i), ethernet);
-    fragments.write(added + 1, frame + ethernet);
-    one->ol_flags |= looked_at_;
-    if (!engine::append_row(batch, one, port)) break;
-    Chosen part = whole;
-    part.inner.length = static_cast<std::uint16_t>(fragments.length(added + 1));
-    lane.chosen.push_back(part);
-  }
-  if (added != more) {
-    // What is there already leaves, and its receiver waits for the rest in vain, as for any that is lost.
-    rte_pktmbuf_free_bulk(made.data() + added, more - added);
-    return false;
-  }
-  fragments.write(0, batch.data(i) + ethernet);
-  whole.inner.length = static_cast<std::uint16_t>(fragments.length(0));
-  lane.fragmented.add(1);
-  return true;
-}
-
-// Those of `rows` that are live have ESP that is sealed, and AH around it, which the lane's core computes now.
-[[gnu::noinline]] void Ipsec::finish_around(engine::Batch& batch, std::span<const std::uint32_t> rows,
-                                            const IpsecArea& a) {
-  std::array<crypto::Job, engine::most_classified> jobs;
-  std::array<crypto::Verdict, engine::most_classified> verdicts;
-  for (std::size_t n = 0; n < rows.size(); ++n) {
-    const std::uint32_t i = rows[n];
-    const IpsecArea::Work& work = a.works[a.places[i]];
-    const ipsec::PacketFormat& format = *format_of(*work.around);
-    ipsec::ah_job(format, batch.data(i), batch.length[i] - ipsec::ah_behind(format), work.sequence, jobs[n]);
-    jobs[n].key = work.around->key;
-  }
-  if (!a.header->not_computed)
-    lane_of(batch).cpu.run(*keys_, {jobs.data(), rows.size()}, {verdicts.data(), rows.size()});
-  for (std::size_t n = 0; n < rows.size(); ++n) {
-    const std::uint32_t i = rows[n];
-    const IpsecArea::Work& work = a.works[a.places[i]];
-    const ipsec::PacketFormat& format = *format_of(*work.around);
-    ipsec::ah_finish(format, batch.data(i), jobs[n], work.kept);
-    engine::set_length(batch, i, batch.length[i] - ipsec::ah_behind(format));
-  }
-}
-
 void Ipsec::apply_out(engine::Batch& batch, engine::Span span, const IpsecArea& a, engine::Emitter& /*out*/) {
   Lane& lane = lane_of(batch);
   std::uint64_t sealed = 0, bytes = 0;
@@ -426,7 +340,7 @@ void Ipsec::apply_out(engine::Batch& batch, engine::Span span, const IpsecArea& 
       ipsec::ah_finish(format, frame, a.jobs[place], work.kept);
       engine::set_length(batch, i, batch.length[i] - ipsec::ah_behind(format));
     } else if (format.has_udp && format.family == 6) {
-      const std::uint32_t tag = work.around == nullptr ? 0 : ipsec::ah_behind(*format_of(*work.around));
+      const std::uint32_t tag = work.around == nullptr ? 0 : ipsec::ah_behind(format_of(*work.around));
       ipsec::esp_checksum(format, frame, batch.length[i] - tag);
     }
     if (work.around != nullptr) [[unlikely]] {

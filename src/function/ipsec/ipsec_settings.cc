@@ -293,11 +293,15 @@ ipsec::Selector read_selector(Settings& section, const PolicyWords& words) {
   selector.protocol = static_cast<std::uint8_t>(words.upper);
   selector.source_port = port_match(words.source_port);
   selector.destination_port = port_match(words.destination_port);
-  if ((words.source_port >= 0 || words.destination_port >= 0) && words.upper == 0) {
-    section.error(words.source_port >= 0 ? "source_port" : "destination_port",
-                  "needs `upper_protocol` beside it: ports are a protocol's");
-  }
   return selector;
+}
+
+// Policies of an IKE daemon have ranges of ports, too.
+void read_mask(Settings& section, const char* port, const char* key, ipsec::PortMatch& match) {
+  const auto mask = static_cast<std::uint16_t>(section.integer(key, 0xffff, 0, 0xffff));
+  if (!section.has(key)) return;
+  if (!section.has(port)) section.error(key, "needs `" + std::string(port) + "` beside it");
+  match.mask = mask;
 }
 
 }  // namespace
@@ -393,6 +397,10 @@ ipsec::Policy read_policy(Settings& section) {
   ipsec::Policy policy{.direction = words.direction, .selector = {}, .action = words.action, .name = words.name};
   policy.priority = static_cast<std::uint32_t>(words.priority);
   policy.selector = read_selector(section, words);
+  if ((words.source_port >= 0 || words.destination_port >= 0) && words.upper == 0) {
+    section.error(words.source_port >= 0 ? "source_port" : "destination_port",
+                  "needs `upper_protocol` beside it: ports are a protocol's");
+  }
   if (policy.name.empty()) policy.name = policy.selector.str();
   if (!section.has("direction")) section.error("", direction_is_missing);
   if (policy.action == ipsec::Action::protect) {
@@ -425,9 +433,11 @@ PolicyId read_policy_id(Settings& section) {
   PolicyWords words;
   option::read(policy_settings(), section, words);
   if (!section.has("direction")) section.error("", direction_is_missing);
-  const PolicyId id{words.direction, read_selector(section, words).normal()};
+  ipsec::Selector selector = read_selector(section, words);
+  read_mask(section, "source_port", "source_port_mask", selector.source_port);
+  read_mask(section, "destination_port", "destination_port_mask", selector.destination_port);
   section.finish();
-  return id;
+  return {words.direction, selector.normal()};
 }
 
 IpsecOptions read_ipsec(Settings& settings) {

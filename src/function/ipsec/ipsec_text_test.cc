@@ -62,6 +62,12 @@ TEST(IpsecText, FindsAPolicyByWhatItWasAddedWith) {
   EXPECT_EQ(id->direction, ipsec::Direction::out);
   EXPECT_TRUE(read_policy_id_text("direction = \"in\"\nsource = \"::/0\"\ndestination = \"::/0\"\n", "it"))
       << "without a tunnel";
+  const auto masked = read_policy_id_text(
+      policy_text("out", "10.2.0.0/24", "upper_protocol = 17\nsource_port = 1055\nsource_port_mask = 0xfc00\n"), "it");
+  ASSERT_TRUE(masked) << why(masked);
+  EXPECT_EQ(masked->selector.str(), "10.1.0.0/24 -> 10.2.0.0/24 udp from port 1024/0xfc00");
+  EXPECT_THAT(why(read_policy_id_text(policy_text("out", "10.2.0.0/24", "source_port_mask = 1\n"), "it")),
+              HasSubstr("needs `source_port` beside it"));
   EXPECT_THAT(why(read_policy_id_text("source = \"::/0\"\ndestination = \"::/0\"\n", "it")), HasSubstr("direction"));
   EXPECT_THAT(why(read_policy_id_text("direction = \"in\"\nsource = \"::/0\"\n", "it")), HasSubstr("destination"));
 }

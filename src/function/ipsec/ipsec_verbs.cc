@@ -1,21 +1,16 @@
 // `sluice ctl ipsec`: SAs and policies, and what adds and removes them.
-#include <fcntl.h>
 #include <spdlog/fmt/fmt.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <charconv>
-#include <cstring>
 #include <utility>
 
-#include "base/file.h"
 #include "base/option.h"
 #include "base/text_table.h"
 #include "function/ipsec/ipsec_rows.h"
 #include "function/ipsec/ipsec_type.h"
 #include "function/verb_text.h"
-#include "packet/ip_address.h"
+#include "ipsec/selector.h"
 
 namespace sluice::function {
 namespace {
@@ -27,19 +22,6 @@ using engine::VerbRequest;
 using engine::VerbWords;
 using Kind = VerbRefusal::Kind;
 using Request = tl::expected<VerbRequest, VerbRefusal>;
-
-// More than the API takes, which says itself how much that is.
-constexpr std::size_t largest_file = 64 << 10;
-
-// A file, which may be a pipe, or "-": the standard input. Keys are in it, so none of it is ever shown.
-Expected<std::string> read_section_file(const std::string& path) {
-  if (path == "-") return read_descriptor(STDIN_FILENO, "standard input", largest_file);
-  const int fd = open(path.c_str(), O_RDONLY | O_NOCTTY | O_CLOEXEC);
-  if (fd < 0) return make_error(path + ": " + std::strerror(errno));
-  auto text = read_descriptor(fd, path, largest_file);
-  close(fd);
-  return text;
-}
 
 // As an SPI is written: 4097 or 0x1001.
 std::optional<std::uint32_t> parse_number(std::string_view text) {
@@ -56,12 +38,9 @@ tl::unexpected<VerbRefusal> no_spi(const std::string& text) {
 }
 
 Request request_sas(const VerbWords& words, const VerbReader& /*read*/) {
-  std::string query = "?limit=" + words.one("--limit");
-  if (const std::string address = words.one("--address"); !address.empty()) {
-    const auto parsed = packet::IpAddress::parse(address);
-    if (!parsed) return refuse_verb(Kind::input, address + ": " + parsed.error().message);
-    query += "&address=" + address;  // its characters need no escape in a query
-  }
+  const auto of_address = address_query(words.one("--address"));
+  if (!of_address) return tl::unexpected(of_address.error());
+  std::string query = "?limit=" + words.one("--limit") + *of_address;
   if (const std::string spi = words.one("--spi"); !spi.empty()) {
     const auto number = parse_number(spi);
     if (!number) return no_spi(spi);
@@ -80,8 +59,8 @@ Request request_policies(const VerbWords& words, const VerbReader& /*read*/) {
                      .print = printer(ipsec_policies_report)};
 }
 
-Request change(const std::string& path, std::string body) {
-  return VerbRequest{.path = "/api/v1/ipsec/" + path, .change = true, .body = std::move(body), .print = print_change};
+VerbRequest change(const std::string& path, std::string body) {
+  return change_request("/api/v1/ipsec/" + path, std::move(body));
 }
 
 engine::Verb adds(const char* name, const char* path, const char* section, const char* text) {
@@ -113,13 +92,22 @@ Request request_remove_policy(const VerbWords& words, const VerbReader& /*read*/
        {std::pair("DIRECTION", "direction"), {"SOURCE", "source"}, {"DESTINATION", "destination"}}) {
     body += fmt::format("{} = {}\n", key, option::literal(words.one(word)));
   }
-  for (const auto& [word, key] : {std::pair("--upper-protocol", "upper_protocol"),
-                                  {"--source-port", "source_port"},
-                                  {"--destination-port", "destination_port"}}) {
-    if (!words.has(word)) continue;
-    const auto number = parse_number(words.one(word));
-    if (!number) return refuse_verb(Kind::input, std::string(word) + " " + words.one(word) + ": is no number");
-    body += fmt::format("{} = {}\n", key, *number);
+  if (const std::string given = words.one("--upper-protocol"); !given.empty()) {
+    const auto protocol = ipsec::parse_protocol(given);
+    if (!protocol) return refuse_verb(Kind::input, "--upper-protocol " + given + ": as listed, or a number up to 255");
+    body += fmt::format("upper_protocol = {}\n", *protocol);
+  }
+  for (const auto& [word, key] :
+       {std::pair("--source-port", "source_port"), {"--destination-port", "destination_port"}}) {
+    const std::string given = words.one(word);
+    if (given.empty()) continue;
+    const auto slash = given.find('/');
+    const auto port = parse_number(std::string_view(given).substr(0, slash));
+    const auto mask = slash == std::string::npos ? 0xffff : parse_number(std::string_view(given).substr(slash + 1));
+    if (!port || !mask) {
+      return refuse_verb(Kind::input, fmt::format("{} {}: a number, or with a mask as 1024/0xfc00", word, given));
+    }
+    body += fmt::format("{0} = {1}\n{0}_mask = {2}\n", key, *port, *mask);
   }
   return change("policies/remove", std::move(body));
 }
@@ -140,10 +128,12 @@ engine::Verb remove_policy() {
           .arguments = {{.name = "DIRECTION", .text = "in or out", .required = true},
                         {.name = "SOURCE", .text = "its source prefix", .required = true},
                         {.name = "DESTINATION", .text = "its destination prefix", .required = true},
-                        {.name = "--upper-protocol", .text = "its protocol's number, if it has one", .type = "NUMBER"},
-                        {.name = "--source-port", .text = "its source port, if it has one", .type = "PORT"},
-                        {.name = "--destination-port", .text = "its destination port, if it has one", .type = "PORT"}},
-          .footer = "One of the file comes back with a reload.",
+                        {.name = "--upper-protocol", .text = "its protocol, if it has one", .type = "PROTOCOL"},
+                        {.name = "--source-port", .text = "its source port, or type of ICMP", .type = "PORT[/MASK]"},
+                        {.name = "--destination-port",
+                         .text = "its destination port, or code of ICMP",
+                         .type = "PORT[/MASK]"}},
+          .footer = "All of it as `ctl ipsec policies` lists it. One of the file comes back with a reload.",
           .request = request_remove_policy};
 }
 
@@ -154,10 +144,6 @@ std::string or_dash(const std::string& text) {
 // For NAME, where it says more than the other columns.
 std::string name_beside(const std::string& name, const std::string& usual) {
   return name == usual ? "-" : or_dash(name);
-}
-
-std::string more_text(std::size_t shown, std::uint64_t count, const char* what) {
-  return count > shown ? fmt::format("{} of {} {}; --limit for more\n", shown, count, what) : "";
 }
 
 std::string template_text(const IpsecTemplateRow& row) {

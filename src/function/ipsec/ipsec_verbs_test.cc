@@ -74,8 +74,48 @@ TEST_F(IpsecVerbs, NameWhatIsRemovedSoThatTheApiFindsIt) {
   ASSERT_TRUE(policy);
   EXPECT_EQ(policy->path, "/api/v1/ipsec/policies/remove");
   EXPECT_EQ(read_policy_id_text(policy->body, "it")->selector.str(), "10.1.0.0/24 -> 10.2.0.0/24 tcp port 443");
-  EXPECT_THAT(path("remove-policy", {{"DIRECTION", {"out"}}, {"--source-port", {"http"}}}),
-              HasSubstr("--source-port http: is no number"));
+  EXPECT_EQ(path("remove-policy", {{"DIRECTION", {"out"}}, {"--source-port", {"http"}}}),
+            "--source-port http: a number, or with a mask as 1024/0xfc00");
+  EXPECT_EQ(path("remove-policy", {{"DIRECTION", {"out"}}, {"--destination-port", {"80/x"}}}),
+            "--destination-port 80/x: a number, or with a mask as 1024/0xfc00");
+  EXPECT_EQ(path("remove-policy", {{"DIRECTION", {"out"}}, {"--upper-protocol", {"256"}}}),
+            "--upper-protocol 256: as listed, or a number up to 255");
+}
+
+// Policies of an IKE daemon have what a configuration cannot say, too.
+TEST_F(IpsecVerbs, NameEachPolicyThatIsListed) {
+  const struct {
+    std::uint8_t upper;
+    ipsec::PortMatch from, to;
+    const char *protocol, *source_port, *destination_port;  // as listed
+    const char* listed;
+  } cases[] = {
+      {0, {}, {}, "", "", "", ""},
+      {6, {}, {}, "tcp", "", "", " tcp"},
+      {17, {}, {1024, 0xfc00}, "udp", "", "1024/0xfc00", " udp port 1024/0xfc00"},
+      {6, {0xff7f, 0xff00}, {80, 0xffff}, "6", "65280/0xff00", "80", " tcp from port 65280/0xff00 to port 80"},
+      {6, {0, 0xffff}, {}, "tcp", "0", "", " tcp from port 0"},
+      {1, {8, 0xffff}, {0, 0xffff}, "icmp", "8", "0", " icmp type 8 code 0"},
+      {89, {}, {}, "89", "", "", " 89"},
+      {0, {500, 0xffff}, {}, "", "500", "", " from port 500"},
+  };
+  for (const auto& [upper, from, to, protocol, source_port, destination_port, listed] : cases) {
+    const ipsec::Selector selector{packet::IpPrefix::parse("10.1.0.0/24").value(),
+                                   packet::IpPrefix::parse("10.2.0.0/24").value(), upper, from, to};
+    Given given = {{"DIRECTION", {"in"}}, {"SOURCE", {"10.1.0.0/24"}}, {"DESTINATION", {"10.2.0.0/24"}}};
+    for (const auto& [word, value] : {std::pair("--upper-protocol", protocol),
+                                      {"--source-port", source_port},
+                                      {"--destination-port", destination_port}}) {
+      if (*value != 0) given[word] = {value};
+    }
+    EXPECT_EQ(selector.str(), std::string("10.1.0.0/24 -> 10.2.0.0/24") + listed);
+    const auto remove = request("remove-policy", given);
+    ASSERT_TRUE(remove) << remove.error().message;
+    const auto id = read_policy_id_text(remove->body, "it");
+    ASSERT_TRUE(id) << id.error().message;
+    EXPECT_EQ(id->selector, selector.normal()) << listed;
+    EXPECT_EQ(id->direction, ipsec::Direction::in);
+  }
 }
 
 TEST(IpsecReport, HasARowForEachSa) {
@@ -106,15 +146,16 @@ TEST(IpsecReport, HasARowForEachSa) {
                        .destination = "192.0.2.2",
                        .proposal = "",
                        .state = "larval",
-                       .origin = "ike"});
+                       .origin = "ike",
+                       .path_mtu = 1400});
   table.count = 9;
   EXPECT_EQ(ipsec_sas_report(table),
             "DIRECTION  SPI         SOURCE               DESTINATION          PROTOCOL  MODE       PROPOSAL     REQID  "
-            "STATE   AGE S  PACKETS  BYTES  DROPPED  IDLE S  FROM           NAME\n"
+            "STATE   AGE S  PACKETS  BYTES  DROPPED  IDLE S  PATH MTU  FROM           NAME\n"
             "in         0x00001001  192.0.2.2 port 4501  192.0.2.1 port 4500  esp       tunnel     aes128-sha1      7  "
-            "valid      61       12    960        3       4  configuration  -\n"
+            "valid      61       12    960        3       4         -  configuration  -\n"
             "out        0xc0000000  192.0.2.1            192.0.2.2            ah        transport  -                0  "
-            "larval      0        0      0        0       -  ike            -\n"
+            "larval      0        0      0        0       -      1400  ike            -\n"
             "2 of 9 SAs; --limit for more\n");
   EXPECT_EQ(ipsec_sas_report({}), "no such SA: there is none, or none has this address or SPI\n");
 }

@@ -17,6 +17,7 @@ const bool registered = engine::register_element(
        return std::make_unique<Ipsec>(read_ipsec(settings), ports);
      },
      .options = ipsec_sections,
+     .begins_chain = true,
      .one_thread = true,
      .launches_alone = true,
      .divides = true,

@@ -1,7 +1,11 @@
 // Whose frames the router takes, and from which sources, through the real data path.
 #include <gtest/gtest.h>
+#include <rte_mbuf.h>
 
+#include "engine/frame_marks.h"
 #include "function/route/route_trial_test.h"
+#include "packet/checksum.h"
+#include "packet/headers.h"
 
 namespace sluice::function {
 namespace {
@@ -124,6 +128,41 @@ TEST(RouterIngress, ChecksSourcesAsTheKernelDoes) {
     expect(ReversePath::loose, true, one.loose);
     expect(ReversePath::loose, false, one.loose_unnumbered);
   }
+}
+
+// Marks packets with a TTL of 33.
+class Verifier final : public engine::Element, public engine::Ingress {
+ public:
+  void* find_trait(std::string_view name) override { return engine::offer<engine::Ingress>(name, this); }
+  Expected<void> prepare(const engine::Plan& /*plan*/) override { return engine::register_source_verified(); }
+  void admit(engine::Batch& batch, engine::Span span) override {
+    for (std::uint32_t i = span.first; i < span.end(); ++i) {
+      if (batch.data(i)[14 + 8] == 33) batch.mbuf[i]->ol_flags |= engine::frame_marks().source_verified;
+    }
+  }
+  void apply(engine::Batch& /*batch*/, engine::Span /*span*/, engine::Emitter& /*out*/) override {}
+};
+
+TEST(RouterIngress, ASourceThatIsVerifiedIsNotJudgedByItsPort) {
+  const Bytes forged = to(router.str(), "10.2.0.7");
+  Bytes verified = forged;
+  auto& ip = packet::header_at<packet::Ipv4Header>(verified.data(), 14);
+  ip.ttl = 33;
+  ip.checksum = packet::ipv4_header_checksum(ip);
+  PortIngress ingress;
+  ingress.mac = router;
+  ingress.twin.reverse_path = ReversePath::strict;
+  const Result result = route(
+      {forged, verified, forged}, "cpu",
+      [&](RouteTable& table) {
+        fill(table);
+        table.set_ingress(0, ingress);
+      },
+      false, [] { return std::make_unique<Verifier>(); });
+  ASSERT_EQ(result.sent.size(), 1U);
+  EXPECT_EQ(result.sent[0][14 + 8], 32);
+  EXPECT_EQ(drops_named(result.stats, "rp_filter"), 2U);
+  EXPECT_EQ(result.stats.imbalance(), 0);
 }
 
 TEST(RouterIngress, AnInterfaceOnTopIsStrictForItself) {

@@ -258,6 +258,25 @@ TEST_F(RouteTableTest, ALinkLocalNeighbourServesGatewaysOnly) {
   EXPECT_EQ(fib_->size6(), 2U);
 }
 
+TEST_F(RouteTableTest, KnowsTheHostsOwnAddresses) {
+  Route elsewhere{*packet::IpPrefix::parse("172.16.0.0/12"), RouteKind::local, {}, 0, 0};
+  elsewhere.elsewhere = true;
+  ASSERT_TRUE(table_->add_route(elsewhere));
+  ASSERT_TRUE(add("10.0.0.0/24", 1, ""));
+  for (const char* const own : {"10.0.0.1/32", "2001:db8::1/128"}) {
+    ASSERT_TRUE(table_->add_route({*packet::IpPrefix::parse(own), RouteKind::local, {}, 0, 0}));
+  }
+  const auto is_own = [&](const char* text) {
+    const packet::IpAddress address = *packet::IpAddress::parse(text);
+    return table_->is_own(address.family, address.bytes.data());
+  };
+  EXPECT_TRUE(is_own("10.0.0.1"));
+  EXPECT_TRUE(is_own("2001:db8::1"));
+  EXPECT_FALSE(is_own("10.0.0.2"));
+  EXPECT_FALSE(is_own("2001:db8::2"));
+  EXPECT_FALSE(is_own("172.16.0.1")) << "the kernel forwards it";
+}
+
 TEST_F(RouteTableTest, ALinkIsKnownAsLongAsOneRouteSaysSo) {
   ASSERT_TRUE(add("10.0.0.0/24", 1, "", 100));
   ASSERT_TRUE(add("10.0.0.0/24", 0, "", 50));

@@ -103,16 +103,22 @@ inline std::unique_ptr<engine::Pipeline> alone(std::unique_ptr<engine::Element> 
   return std::make_unique<engine::Pipeline>(std::move(elements));
 }
 
-// Sends `frames` through a router of two ports, "in" and "out", and returns what left by "out" and came back.
+// Sends `frames` through a router of two ports, "in" and "out", and returns what left by "out" and came back. `front`:
+// makes an element in front of it.
 inline Result route(const std::vector<Bytes>& frames, const std::string& device,
-                    const std::function<void(RouteTable&)>& fill_table, bool any_mac = true) {
+                    const std::function<void(RouteTable&)>& fill_table, bool any_mac = true,
+                    const std::function<std::unique_ptr<engine::Element>()>& front = {}) {
   const CaptureTrial trial(device, 256);
   Router::RouterOptions router_options;
   router_options.max_ipv4 = 10000;
   router_options.max_ipv6 = 10000;
   router_options.any_mac = any_mac;
-  auto engine = trial.make(
-      frames, [&](const engine::PortTable& ports) { return alone(std::make_unique<Router>(router_options, ports)); });
+  auto engine = trial.make(frames, [&](const engine::PortTable& ports) {
+    std::vector<std::unique_ptr<engine::Element>> elements;
+    if (front) elements.push_back(front());
+    elements.push_back(std::make_unique<Router>(router_options, ports));
+    return std::make_unique<engine::Pipeline>(std::move(elements));
+  });
   if (!engine) {
     return {};
   }

@@ -1,5 +1,8 @@
 #include "function/route/source_check.h"
 
+#include <rte_mbuf.h>
+
+#include "engine/frame_marks.h"
 #include "packet/headers.h"
 
 namespace sluice::function {
@@ -35,6 +38,10 @@ void SourceCheck::look(engine::Batch& batch, std::uint32_t i, packet::FrameKind 
     return;
   }
   if (kind != packet::FrameKind::ipv4 || ingress->reverse_path == ReversePath::off) {
+    return;
+  }
+  const std::uint64_t verified = engine::frame_marks().source_verified;
+  if (verified != 0 && (batch.mbuf[i]->ol_flags & verified) != 0) {
     return;
   }
   const Verdict verdict = judge(back_[i - first_], batch.row[i].port, *ingress);

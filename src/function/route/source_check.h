@@ -7,6 +7,8 @@
 //   loose                           fine             fine           dropped              fine, or punted
 //   loose, no IPv4 address          fine             dropped        dropped              punted
 //
+// A source that is verified (engine/frame_marks.h) is fine.
+//
 // A source that is an address of the host, or a broadcast, is punted: the kernel drops it, unless accept_local is set.
 // Where it logs martians, it is shown what is dropped here.
 //

@@ -1,18 +1,10 @@
 // `sluice ctl srtp`: lists streams and changes those of the API.
-#include <fcntl.h>
-#include <spdlog/fmt/fmt.h>
-#include <unistd.h>
-
-#include <cerrno>
-#include <cstring>
 #include <utility>
 
-#include "base/file.h"
 #include "base/text_table.h"
 #include "function/srtp/srtp_type.h"
 #include "function/srtp/stream_table.h"
 #include "function/verb_text.h"
-#include "packet/ip_address.h"
 
 namespace sluice::function {
 namespace {
@@ -24,33 +16,16 @@ using engine::VerbRequest;
 using engine::VerbWords;
 using Request = tl::expected<VerbRequest, VerbRefusal>;
 
-// More than the API takes of a stream, which says itself how much that is.
-constexpr std::size_t largest_stream_file = 64 << 10;
-
-// A file, which may be a pipe, or "-": the standard input. Keys are in it, so none of it is ever shown.
-Expected<std::string> read_stream_file(const std::string& path) {
-  if (path == "-") return read_descriptor(STDIN_FILENO, "standard input", largest_stream_file);
-  const int fd = open(path.c_str(), O_RDONLY | O_NOCTTY | O_CLOEXEC);
-  if (fd < 0) return make_error(path + ": " + std::strerror(errno));
-  auto text = read_descriptor(fd, path, largest_stream_file);
-  close(fd);
-  return text;
-}
-
 Request request_list(const VerbWords& words, const VerbReader& /*read*/) {
-  const std::string address = words.one("ADDRESS");
-  if (const auto parsed = packet::IpAddress::parse(address); !address.empty() && !parsed) {
-    return refuse_verb(VerbRefusal::Kind::input, address + ": " + parsed.error().message);
-  }
-  // The characters of an address need no escape in a query.
-  const std::string query = address.empty() ? "" : "&address=" + address;
-  return VerbRequest{.path = "/api/v1/srtp?limit=" + words.one("--limit") + query, .print = printer(streams_report)};
+  const auto query = address_query(words.one("ADDRESS"));
+  if (!query) return tl::unexpected(query.error());
+  return VerbRequest{.path = "/api/v1/srtp?limit=" + words.one("--limit") + *query, .print = printer(streams_report)};
 }
 
 Request request_change(const std::string& verb, const VerbWords& words) {
-  auto body = read_stream_file(words.one("FILE"));
+  auto body = read_section_file(words.one("FILE"));
   if (!body) return refuse_verb(VerbRefusal::Kind::input, body.error().message);
-  return VerbRequest{.path = "/api/v1/srtp/" + verb, .change = true, .body = std::move(*body), .print = print_change};
+  return change_request("/api/v1/srtp/" + verb, std::move(*body));
 }
 
 engine::Verb change(const char* name, const char* text) {
@@ -108,11 +83,7 @@ std::string streams_report(const StreamTable& streams) {
          std::to_string(row.rtp_bytes + row.rtcp_bytes), std::to_string(row.passed), auth_failed, replayed, policed,
          std::to_string(others), std::to_string(row.ssrcs), row.age_ms < 0 ? "-" : std::to_string(row.age_ms)});
   }
-  std::string out = table.str();
-  if (streams.count > streams.streams.size()) {
-    out += fmt::format("{} of {} streams; --limit for more\n", streams.streams.size(), streams.count);
-  }
-  return out;
+  return table.str() + more_text(streams.streams.size(), streams.count, "streams");
 }
 
 }  // namespace sluice::function
