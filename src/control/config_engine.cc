@@ -261,11 +261,12 @@ const std::vector<Option<engine::Options>>& engine_settings() {
                    "cores that forward what lanes have collected, such as `[4]`; lanes are dealt to them in turn. "
                    "`\"shared\"`: each lane forwards on its own core. Not with functions whose conversations or "
                    "streams are one thread's: `sluice check` names them"),
-      cores_option("compute_cores", &Options::compute_cores, "none",
-                   "cores that do a part of what lanes compute, such as `[5, 6]`, so that a flow is not bound to the "
-                   "speed of one core; all lanes share them. Lanes, forwarders and the worker are on other cores. For "
-                   "functions whose work is many jobs, `ipsec` and `srtp`: `sluice check` says where none is in the "
-                   "chain ([engine](engine.md#helpers))"),
+      cores_option(
+          "compute_cores", &Options::compute_cores, "none",
+          "cores that do a part of what lanes compute, such as `[5, 6]`, so that a flow is not bound to the "
+          "speed of one core; all lanes share them. Lanes, forwarders and the worker are on other cores. For "
+          "functions whose work is many jobs, such as cryptography: `sluice check` names them where none is in "
+          "the chain ([engine](engine.md#helpers))"),
       option::number("worker_core", &Options::worker_core, {-1, highest_core},
                      "core of the device's worker; -1: chosen, on the NUMA node of the GPU"),
       option::word(
