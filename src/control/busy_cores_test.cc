@@ -66,10 +66,12 @@ TEST(BusyCores, OnlyCoresThatAreNamedAreLookedAt) {
   EXPECT_TRUE(other.check(with_cores({2, 777})));
   engine::Options options;
   options.forwarder_cores = {3};
+  options.compute_cores = {3};
   options.worker_core = 3;
   Machine busy({100, 100, 100});
   const std::string lines = busy.check(options).error().message;
   EXPECT_EQ(lines.rfind("[engine] forwarder_cores: core 3 is 100%", 0), 0U) << lines;
+  EXPECT_NE(lines.find("\n[engine] compute_cores: core 3"), std::string::npos) << lines;
   EXPECT_NE(lines.find("\n[engine] worker_core: core 3"), std::string::npos) << lines;
   options.device = "cpu";  // has no worker
   EXPECT_EQ(Machine({100, 100, 100}).check(options).error().message.find("worker_core"), std::string::npos);

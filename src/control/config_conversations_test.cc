@@ -54,5 +54,14 @@ TEST(ConversationSettings, WithoutSuchAFunctionLanesAreAsOneLikes) {
   EXPECT_THAT(mistakes("queues = 3\n", "lanes = 2\n", "\"bridge\"", ", forwarder_cores = [1]"), IsEmpty());
 }
 
+TEST(HelperSettings, AreRefusedWhereNoFunctionHasWorkForThem) {
+  EXPECT_THAT(
+      mistakes("", "", "\"bridge\"", ", compute_cores = [1]"),
+      ElementsAre("r.toml:1: [engine] compute_cores = [ 1 ]: no function of the chain has work that other cores "
+                  "can do a part of: leave compute_cores out; these have: \"ipsec\", \"srtp\""));
+  EXPECT_THAT(mistakes("", "", "\"srtp\", \"bridge\"", ", compute_cores = [1]"), IsEmpty());
+  EXPECT_THAT(mistakes("", "", "\"bridge\"", ", compute_cores = \"none\""), IsEmpty());
+}
+
 }  // namespace
 }  // namespace sluice::control

@@ -367,6 +367,7 @@ TEST(Srtp, ItsTypeSaysWhatTheElementDoes) {
   const engine::ElementType* const type = engine::find_element("srtp");
   ASSERT_NE(type, nullptr);
   EXPECT_TRUE(type->one_thread);
+  EXPECT_EQ(type->divides, srtp_of(stream_text("protect"))->trait<engine::Divisible>() != nullptr);
   EXPECT_EQ(type->launches_alone, srtp_of(stream_text("protect"))->trait<engine::Grouping>() != nullptr);
 }
 
