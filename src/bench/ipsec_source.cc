@@ -2,7 +2,6 @@
 
 #include <rte_cycles.h>
 #include <rte_mbuf.h>
-#include <rte_memcpy.h>
 
 #include <algorithm>
 #include <array>
@@ -41,13 +40,8 @@ struct alignas(64) IpsecSource::Lane {
     std::uint32_t tunnel = 0, index = 0;  // index: of the sealed packet
     std::vector<std::uint8_t> clear;      // outbound
   };
-  // Which sealed packet a frame came with last.
-  struct Came {
-    std::uint32_t packet = 0, round = 0;
-    bool in = false;
-  };
   std::vector<std::uint16_t> length;  // of each frame in clear, outbound; 0: it has not come yet
-  std::vector<Came> came;
+  std::vector<SealedPackets::Came> came;
   std::vector<Kept> kept;
   std::uint32_t random = 1, next_sealed = 0;
   std::uint32_t tunnel = 0;  // of the frame that was made last, and the packet
@@ -110,31 +104,18 @@ void IpsecSource::write_clear(Lane& lane, rte_mbuf& frame) {
   ip.checksum = packet::ipv4_header_checksum(ip);
   udp.length = be16(static_cast<std::uint16_t>(length - ethernet - sizeof ip));
   std::memcpy(rte_pktmbuf_mtod(&frame, void*), lane.clear.data(), headers);
-  lane.came[port::ReplayPort::frame_index(&frame)].in = false;
+  lane.came[port::ReplayPort::frame_index(&frame)].is_there = false;
   frame.data_len = length;
   frame.pkt_len = length;
 }
 
 void IpsecSource::write_sealed(Lane& lane, std::uint32_t lane_index, rte_mbuf& frame, bool whole) {
-  Lane::Came& came = lane.came[port::ReplayPort::frame_index(&frame)];
-  auto* const bytes = rte_pktmbuf_mtod(&frame, std::uint8_t*);
-  const SealedPackets::Sealed* sealed = &sealed_->packet(lane_index, came.packet);
-  // It was opened, or it is longer.
-  if (!whole && came.in && sealed->icvs != nullptr && frame.data_len == sealed->clear_length &&
-      came.round + 1 < SealedPackets::rounds) {
-    ++came.round;
-    rte_memcpy(bytes, sealed->frame, sealed->head);
-    rte_memcpy(bytes + sealed->tail, sealed->frame + sealed->tail, sealed->length - sealed->tail - sealed->icv);
-    std::memcpy(bytes + sealed->length - sealed->icv, sealed->icvs + came.round * sealed->icv, sealed->icv);
-  } else {
-    came = {lane.next_sealed, 0, true};
-    lane.next_sealed = lane.next_sealed + 1 == sealed_->count() ? 0 : lane.next_sealed + 1;
-    sealed = &sealed_->packet(lane_index, came.packet);
-    rte_memcpy(bytes, sealed->frame, sealed->length);
-  }
-  frame.data_len = sealed->length;
-  frame.pkt_len = sealed->length;
-  lane.tunnel = sealed->tunnel;
+  SealedPackets::Came& came = lane.came[port::ReplayPort::frame_index(&frame)];
+  const SealedPackets::Sealed& sealed = sealed_->write(lane_index, came, lane.next_sealed, frame.data_len, whole,
+                                                       rte_pktmbuf_mtod(&frame, std::uint8_t*));
+  frame.data_len = sealed.length;
+  frame.pkt_len = sealed.length;
+  lane.tunnel = sealed.tunnel;
   lane.index = came.packet;
 }
 

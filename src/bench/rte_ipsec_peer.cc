@@ -7,7 +7,6 @@
 #include <rte_ipsec.h>
 #include <rte_malloc.h>
 #include <rte_mbuf.h>
-#include <rte_memcpy.h>
 
 #include <algorithm>
 #include <array>
@@ -41,6 +40,7 @@ constexpr std::size_t ethernet = sizeof(packet::EthernetHeader);
 constexpr std::size_t outer_headers = ethernet + sizeof(packet::Ipv4Header);
 constexpr std::size_t headers = outer_headers + sizeof(packet::UdpHeader);
 constexpr unsigned rounds = 3;
+static_assert(frames_of_core % burst == 0 && looked_at % burst == 0);
 
 // A device of the driver, with a queue for each core.
 struct Device {
@@ -151,7 +151,7 @@ class RteIpsecPeer::Core {
   CoreShare run(Direction direction, const std::atomic<bool>& stop) {
     CoreShare done;
     while (!stop.load(std::memory_order_relaxed)) {
-      offer(direction, burst, done);
+      offer(direction, done);
       while (under_way_ > most_under_way) take();
       take();
     }
@@ -163,7 +163,7 @@ class RteIpsecPeer::Core {
   std::string look(Direction direction) {
     CoreShare done;
     const unsigned first = next_;
-    for (unsigned i = 0; i < looked_at; i += burst) offer(direction, burst, done);
+    for (unsigned i = 0; i < looked_at; i += burst) offer(direction, done, true);
     while (under_way_ != 0) take();
     if (wrong_ != 0) return std::to_string(wrong_) + " packets were refused";
     for (unsigned i = 0; i < looked_at; ++i) {
@@ -195,57 +195,65 @@ class RteIpsecPeer::Core {
     ip.checksum = packet::ipv4_header_checksum(ip);
     udp.length = be16(static_cast<std::uint16_t>(length_[f] - ethernet - sizeof ip));
     std::memcpy(rte_pktmbuf_mtod(&frame, void*), clear_.data(), headers);
+    came_[f].is_there = false;
     frame.data_len = length_[f];
   }
-  void copy_sealed(unsigned f) {
-    const unsigned lane = queue_ % parts_.lanes;
-    index_[f] = next_sealed_;
-    next_sealed_ = next_sealed_ + 1 == parts_.sealed.count() ? 0 : next_sealed_ + 1;
-    const SealedPackets::Sealed& sealed = parts_.sealed.packet(lane, index_[f]);
-    rte_memcpy(rte_pktmbuf_mtod(frames_[f], void*), sealed.frame, sealed.length);
+  // As the gateway's source writes it.
+  void write_sealed(unsigned f, std::uint32_t left_length, bool whole) {
+    const SealedPackets::Sealed& sealed = parts_.sealed.write(
+        queue_ % parts_.lanes, came_[f], next_sealed_, left_length, whole, rte_pktmbuf_mtod(frames_[f], std::uint8_t*));
     frames_[f]->data_len = sealed.length;
     tunnel_[f] = sealed.tunnel;
     length_[f] = sealed.clear_length;
   }
+  void write(Direction direction, unsigned f, bool whole) {
+    rte_mbuf* const frame = frames_[f];
+    const std::uint32_t left_length = frame->data_len + std::uint32_t{ethernet};  // that the library has taken off
+    frame->data_off = RTE_PKTMBUF_HEADROOM;
+    frame->ol_flags = 0;
+    if (direction == Direction::out) {
+      write_clear(f);
+    } else {
+      write_sealed(f, left_length, whole);
+    }
+    frame->pkt_len = frame->data_len;
+    frame->l2_len = ethernet;
+    frame->l3_len = sizeof(packet::Ipv4Header);
+  }
 
-  void offer(Direction direction, unsigned count, CoreShare& done) {
+  // A burst of packets, those of an SA that follow each other together.
+  void offer(Direction direction, CoreShare& done, bool whole = false) {
     std::array<rte_crypto_op*, burst> ops;
-    if (rte_crypto_op_bulk_alloc(ops_.get(), RTE_CRYPTO_OP_TYPE_SYMMETRIC, ops.data(),
-                                 static_cast<std::uint16_t>(count)) == 0) {
+    std::array<rte_mbuf*, burst> frames;
+    if (rte_crypto_op_bulk_alloc(ops_.get(), RTE_CRYPTO_OP_TYPE_SYMMETRIC, ops.data(), burst) == 0) {
       ++wrong_;
       return;
     }
-    unsigned ready = 0;
-    for (unsigned i = 0; i < count; ++i, next_ = (next_ + 1) % frames_of_core) {
-      const unsigned f = next_;
-      rte_mbuf* frame = frames_[f];
-      frame->data_off = RTE_PKTMBUF_HEADROOM;
-      frame->ol_flags = 0;
-      if (direction == Direction::out) {
-        write_clear(f);
-      } else {
-        copy_sealed(f);
-      }
-      frame->pkt_len = frame->data_len;
-      frame->l2_len = ethernet;
-      frame->l3_len = sizeof(packet::Ipv4Header);
-      const rte_ipsec_session& session = parts_.of(direction)[tunnel_[f]].session;
-      if (rte_ipsec_pkt_crypto_prepare(&session, &frame, &ops[ready], 1) != 1) {
-        ++wrong_;
-        continue;
-      }
-      ++ready;
-      done.frames += 1;
+    for (unsigned i = 0; i < burst; ++i) {
+      const unsigned f = next_ + i;
+      write(direction, f, whole);
+      frames[i] = frames_[f];
       done.bytes += length_[f];
     }
+    done.frames += burst;
+    unsigned ready = 0;
+    for (unsigned i = 0, run = 0; i < burst; i += run) {
+      const std::uint32_t tunnel = tunnel_[next_ + i];
+      for (run = 1; i + run < burst && tunnel_[next_ + i + run] == tunnel;) ++run;
+      const std::uint16_t fine = rte_ipsec_pkt_crypto_prepare(&parts_.of(direction)[tunnel].session, frames.data() + i,
+                                                              ops.data() + ready, static_cast<std::uint16_t>(run));
+      wrong_ += run - fine;
+      ready += fine;
+    }
+    next_ = (next_ + burst) % frames_of_core;
     for (unsigned sent = 0; sent < ready;) {
       sent += rte_cryptodev_enqueue_burst(parts_.device.id, queue_, ops.data() + sent,
                                           static_cast<std::uint16_t>(ready - sent));
       if (sent < ready) take();
     }
     under_way_ += ready;
-    if (ready < count) {
-      rte_mempool_put_bulk(ops_.get(), reinterpret_cast<void**>(ops.data() + ready), count - ready);
+    if (ready < burst) {
+      rte_mempool_put_bulk(ops_.get(), reinterpret_cast<void**>(ops.data() + ready), burst - ready);
     }
   }
 
@@ -270,7 +278,7 @@ class RteIpsecPeer::Core {
     std::vector<std::uint8_t> left(rte_pktmbuf_mtod(frames_[f], const std::uint8_t*),
                                    rte_pktmbuf_mtod(frames_[f], const std::uint8_t*) + frames_[f]->data_len);
     if (direction == Direction::in) {
-      const auto clear = parts_.sealed.clear(queue_ % parts_.lanes, index_[f]);
+      const auto clear = parts_.sealed.clear(queue_ % parts_.lanes, came_[f].packet);
       // The library has taken off the Ethernet header, too.
       const bool same =
           left.size() == clear.size() - ethernet && std::equal(left.begin(), left.end(), clear.begin() + ethernet);
@@ -293,7 +301,8 @@ class RteIpsecPeer::Core {
   Pool ops_;
   std::array<rte_mbuf*, frames_of_core> frames_{};
   std::array<std::uint16_t, frames_of_core> length_{};  // in clear
-  std::array<std::uint32_t, frames_of_core> tunnel_{}, index_{};
+  std::array<std::uint32_t, frames_of_core> tunnel_{};
+  std::array<SealedPackets::Came, frames_of_core> came_{};
   std::array<std::uint8_t, headers> clear_{};
   std::uint32_t random_, next_sealed_ = 0;
   unsigned next_ = 0;

@@ -1,5 +1,7 @@
 #include "bench/sealed_packets.h"
 
+#include <rte_memcpy.h>
+
 #include <algorithm>
 #include <atomic>
 #include <cstring>
@@ -125,6 +127,26 @@ Expected<SealedPackets> SealedPackets::make(const IpsecTunnels& tunnels, unsigne
     if (!result) return tl::unexpected(result.error());
   }
   return all;
+}
+
+const SealedPackets::Sealed& SealedPackets::write(unsigned lane, Came& came, std::uint32_t& next,
+                                                  std::uint32_t left_length, bool whole, std::uint8_t* bytes) const {
+  const Sealed* sealed = &packet(lane, came.packet);
+  if (!whole && came.is_there && sealed->icvs != nullptr && left_length == sealed->clear_length &&
+      came.round + 1 < rounds) {
+    ++came.round;
+    rte_memcpy(bytes, sealed->frame, sealed->head);
+    rte_memcpy(bytes + sealed->tail, sealed->frame + sealed->tail,
+               std::size_t{sealed->length} - sealed->tail - sealed->icv);
+    std::memcpy(bytes + sealed->length - sealed->icv, sealed->icvs + std::size_t{came.round} * sealed->icv,
+                sealed->icv);
+  } else {
+    came = {next, 0, true};
+    next = next + 1 == count_ ? 0 : next + 1;
+    sealed = &packet(lane, came.packet);
+    rte_memcpy(bytes, sealed->frame, sealed->length);
+  }
+  return *sealed;
 }
 
 std::vector<std::uint8_t> SealedPackets::clear(unsigned lane, std::uint32_t index) const {

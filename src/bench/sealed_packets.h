@@ -42,6 +42,16 @@ class SealedPackets {
   static Expected<SealedPackets> make(const IpsecTunnels& tunnels, unsigned lanes, std::uint32_t count,
                                       const std::string& mix);
 
+  // Which packet a frame came with last, and how often it did.
+  struct Came {
+    std::uint32_t packet = 0, round = 0;
+    bool is_there = false;
+  };
+  // Writes what comes next into the frame at `bytes`, whole or its ends: `left_length` are the bytes of the frame as it
+  // left, which tells whether its packet was opened. `next` counts the lane's packets.
+  const Sealed& write(unsigned lane, Came& came, std::uint32_t& next, std::uint32_t left_length, bool whole,
+                      std::uint8_t* bytes) const;
+
   std::uint32_t count() const { return count_; }
   const Sealed& packet(unsigned lane, std::uint32_t index) const { return lanes_[lane].packets[index]; }
   // The frame in clear that it was made of.
