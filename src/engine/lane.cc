@@ -109,7 +109,7 @@ void Lane::hand_over(Batch& batch) {
   if (device_computes()) {
     collected_counters_.batches_gpu.add(1);
     collected_counters_.frames_gpu.add(batch.count);
-    ring_->seal(BatchState::sealed);
+    give_to_device(batch, *ring_, collector_);
   } else {
     const std::uint32_t frames = batch.count;  // the forwarder may be done with the batch before this returns
     ring_->seal(BatchState::in_flight);
@@ -127,6 +127,20 @@ void Lane::hand_over(Batch& batch) {
   }
 }
 
+// Or to this core, if nothing of it is for the device.
+void Lane::give_to_device(Batch& batch, BatchRing& ring, const Side& side) {
+  if (parts_.pipeline->needs_device(batch)) {
+    batch.to_device = true;
+    ring.seal(BatchState::sealed);
+    return;
+  }
+  ring.seal(BatchState::in_flight);
+  side.stalls->look(batch.sealed_tsc);
+  compute_here(batch, side);
+  side.stalls->resume(rte_rdtsc());
+  if (forwarder_.bell != collector_.bell) forwarder_.bell->ring();
+}
+
 // Returns the ticks that helpers have spared the thread. What it plans by, it plans as if it were alone: helpers may be
 // other lanes' by the next batch.
 std::uint64_t Lane::compute_here(Batch& batch, const Side& side) {
@@ -138,6 +152,7 @@ std::uint64_t Lane::compute_here(Batch& batch, const Side& side) {
   } else {
     parts_.pipeline->compute(batch, {0, batch.count});
   }
+  batch.to_device = false;
   batch.state.store(BatchState::done, std::memory_order_release);
   return spared;
 }

@@ -156,6 +156,7 @@ class Lane {
   bool device_is_behind() const;
   void hand_over(Batch& batch);
   void hand_on(Batch& batch);
+  void give_to_device(Batch& batch, BatchRing& ring, const Side& side);
   std::uint64_t compute_here(Batch& batch, const Side& side);
   void rescue(Batch& batch);
   unsigned forward_done();

@@ -89,6 +89,8 @@ Batch* Lane::next_done(unsigned pass) {
     rescue(*batch);
   } else if (state != BatchState::done) {
     return nullptr;
+  } else if (std::exchange(batch->to_device, false) && parts_.mode == Mode::full) {
+    parts_.pipeline->compute_rest(*batch);
   }
   return batch;
 }
@@ -214,8 +216,8 @@ void Lane::hand_on(Batch& batch) {
   if (device_computes()) {
     forwarded_counters_.batches_gpu.add(1);
     forwarded_counters_.frames_gpu.add(frames);
-    rings_[batch.pass]->seal(BatchState::sealed);
-    parts_.clock->bell.ring();
+    give_to_device(batch, *rings_[batch.pass], forwarder_);
+    if (batch.to_device) parts_.clock->bell.ring();
     return;
   }
   rings_[batch.pass]->seal(BatchState::in_flight);

@@ -37,6 +37,44 @@ TEST_F(LaneTest, SealsAtATimePoint) {
   EXPECT_EQ(lane_->ring().in_use(), 0U) << "nothing was open";
 }
 
+// Needs the device for batches of more than ten frames.
+class Undemanding : public PeerElement, public DeviceDemand {
+ public:
+  using PeerElement::PeerElement;
+  void* find_trait(std::string_view name) override {
+    void* const own = offer<DeviceDemand>(name, this);
+    return own != nullptr ? own : PeerElement::find_trait(name);
+  }
+  bool needs_device(const Batch& batch) const override { return batch.count > 10; }
+};
+
+class DeviceDemandTest : public LaneTest {
+ protected:
+  std::unique_ptr<Pipeline> make_pipeline() override { return pipeline_of(std::make_unique<WatchedElement>(modest_)); }
+  Undemanding modest_{PortTable({{.name = "0", .mac = {}, .peer = 1}, {.name = "1", .mac = {}, .peer = 0}})};
+};
+
+TEST_F(DeviceDemandTest, ABatchWithNothingForTheDeviceIsDoneAtOnceAndInOrder) {
+  make({});
+  time_point();
+  ASSERT_TRUE(lane_->on_device());
+  for (const unsigned count : {20U, 5U}) {
+    arrive(count);
+    collect();
+    time_point();
+  }
+  Batch* const large = sealed();
+  ASSERT_NE(large, nullptr);
+  EXPECT_EQ(large->count, 20U);
+  EXPECT_EQ(sealed(), nullptr) << "the second one is not for the device";
+  EXPECT_EQ(forward(), 0U) << "and waits for the first";
+  finish(*large);
+  EXPECT_EQ(forward(), 2U);
+  EXPECT_EQ(take_out(), 25U);
+  EXPECT_EQ(modest_.wrong_answers.load(), 0U);
+  EXPECT_EQ(collected().frames_gpu.get(), 25U);
+}
+
 TEST_F(LaneTest, SealsWhenThereIsNoCapacityForABurst) {
   make({.capacity = 160});
   time_point();

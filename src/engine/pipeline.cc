@@ -92,6 +92,7 @@ void Pipeline::add_to_pass(Element& element) {
   pass.on_device.push_back(&element);
   pass.grouping.push_back(element.trait<Grouping>());
   pass.divisible.push_back(element.trait<Divisible>());
+  pass.demand.push_back(element.trait<DeviceDemand>());
 }
 
 void Pipeline::make_departures() {
@@ -212,15 +213,35 @@ Expected<void> Pipeline::launch(std::span<Batch* const> batches, device::GpuStre
     if (*fused) return {};
   }
   for (std::size_t e = 0; e < pass.on_device.size(); ++e) {
-    if (batches.size() > 1 && pass.grouping[e] != nullptr) {
-      if (auto ok = pass.grouping[e]->launch_together(batches, stream); !ok) return ok;
+    std::array<Batch*, most_together> those;
+    std::size_t count = 0;
+    for (Batch* const batch : batches) {
+      if (pass.needs_device(e, *batch)) those[count++] = batch;
+    }
+    if (count > 1 && pass.grouping[e] != nullptr) {
+      if (auto ok = pass.grouping[e]->launch_together(std::span(those).first(count), stream); !ok) return ok;
       continue;
     }
-    for (Batch* const batch : batches) {
+    for (Batch* const batch : std::span(those).first(count)) {
       if (auto ok = pass.on_device[e]->launch(*batch, stream); !ok) return ok;
     }
   }
   return {};
+}
+
+bool Pipeline::needs_device(const Batch& batch) const {
+  const Pass& pass = passes_[batch.pass];
+  for (std::size_t e = 0; e < pass.on_device.size(); ++e) {
+    if (pass.needs_device(e, batch)) return true;
+  }
+  return false;
+}
+
+void Pipeline::compute_rest(Batch& batch) {
+  const Pass& pass = passes_[batch.pass];
+  for (std::size_t e = 0; e < pass.on_device.size(); ++e) {
+    if (!pass.needs_device(e, batch)) pass.on_device[e]->compute(batch, {0, batch.count});
+  }
 }
 
 Expected<void> Pipeline::begin_cycle(std::uint32_t device, device::GpuStream& stream) {

@@ -98,6 +98,9 @@ class Pipeline {
   void compute(Batch& batch, Span span);
   // All rows, with helpers where it is worth it. Returns the ticks that they have spared this thread.
   std::uint64_t compute_shared(Batch& batch, ComputeShare& share);
+  // Of a batch that is back from the device, what was not for it (traits.h, DeviceDemand).
+  void compute_rest(Batch& batch);
+  bool needs_device(const Batch& batch) const;
   void null_result(Batch& batch);
   void lost(Batch& batch);
   void apply(Batch& batch, Span span, Emitter& out) {
@@ -131,6 +134,10 @@ class Pipeline {
     std::vector<Element*> on_device;    // of these, those with device work
     std::vector<Grouping*> grouping;    // of each of on_device; null: it has none
     std::vector<Divisible*> divisible;  // likewise
+    std::vector<DeviceDemand*> demand;  // likewise
+    bool needs_device(std::size_t e, const Batch& batch) const {
+      return demand[e] == nullptr || demand[e]->needs_device(batch);
+    }
     std::unique_ptr<Fusion> fusion;
     Together together = Together::no;
     std::vector<BoundedWork*> bounded;

@@ -23,10 +23,10 @@ using testing::ElementsAre;
 using Calls = std::vector<std::string>;
 
 struct RecorderTraits {
-  bool metrics = false, gate = false, grouping = false;
+  bool metrics = false, gate = false, grouping = false, demand = false;
 };
 
-class Recorder : public Element, public Metrics, public HostGate, public Grouping {
+class Recorder : public Element, public Metrics, public HostGate, public Grouping, public DeviceDemand {
  public:
   Recorder(std::string name, Calls& calls, Shape shape = {}, RecorderTraits traits = {})
       : name_(std::move(name)), calls_(calls), shape_(shape), traits_(traits) {}
@@ -34,6 +34,7 @@ class Recorder : public Element, public Metrics, public HostGate, public Groupin
   void* find_trait(std::string_view name) override {
     if (name == Metrics::trait_name && traits_.metrics) return offer<Metrics>(name, this);
     if (name == HostGate::trait_name && traits_.gate) return offer<HostGate>(name, this);
+    if (name == DeviceDemand::trait_name && traits_.demand) return offer<DeviceDemand>(name, this);
     return traits_.grouping ? offer<Grouping>(name, this) : nullptr;
   }
   Expected<void> prepare(const Plan& plan) override {
@@ -54,6 +55,7 @@ class Recorder : public Element, public Metrics, public HostGate, public Groupin
   Expected<void> launch_together(std::span<Batch* const> batches, device::GpuStream&) override {
     return note("together " + std::to_string(batches.size()));
   }
+  bool needs_device(const Batch& batch) const override { return batch.count > 2; }
   void compute(Batch&, Span) override { note("compute"); }
   void apply(Batch&, Span, Emitter&) override { note("apply"); }
   Expected<Change> reload(Element&) override {
@@ -350,6 +352,26 @@ TEST_F(PipelineTest, GroupedBatchesAreLaunchedTogether) {
     ASSERT_TRUE(pipeline.launch({batches, 1}, stream_));
     EXPECT_THAT(calls(), ElementsAre("a launch", "b launch"));
   }
+}
+
+TEST_F(PipelineTest, WhatIsNotForTheDeviceIsComputedBehindIt) {
+  add("a", {.on_device = true}, {.grouping = true, .demand = true});
+  add("b", {.on_device = true});
+  Pipeline& pipeline = made();
+  Batch small;
+  small.count = 2;
+  Batch* const batches[] = {&batch(3), &small};
+  ASSERT_TRUE(pipeline.launch(batches, stream_));
+  EXPECT_THAT(calls(), ElementsAre("a launch", "b launch", "b launch"));
+  pipeline.compute_rest(*batches[0]);
+  EXPECT_THAT(calls(), ElementsAre());
+  pipeline.compute_rest(small);
+  EXPECT_THAT(calls(), ElementsAre("a compute"));
+  EXPECT_TRUE(pipeline.needs_device(small)) << "for b";
+  add("a", {.on_device = true}, {.demand = true});
+  Pipeline& alone = made();
+  EXPECT_FALSE(alone.needs_device(small));
+  EXPECT_TRUE(alone.needs_device(batch(3)));
 }
 
 // Of the elements of this test named so by their size.

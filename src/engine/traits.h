@@ -284,6 +284,19 @@ class Divisible {
   ~Divisible() = default;
 };
 
+// For an element that has nothing for the device of some batches: launch() is not called for them. A batch that no
+// element of its pass needs the device for does not go there: the lane's core computes it at once. Of one that goes
+// there for others, the core computes the element's part when it is back, before results are applied.
+class DeviceDemand {
+ public:
+  static constexpr std::string_view trait_name = "device_demand";
+  // Of a batch that is classified. The answer stays until results are applied, but for what lost() changes.
+  virtual bool needs_device(const Batch& batch) const = 0;
+
+ protected:
+  ~DeviceDemand() = default;
+};
+
 // For the mode zero-load: everything but the device's work.
 class NullDevice {
  public:

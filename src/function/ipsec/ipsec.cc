@@ -62,8 +62,8 @@ engine::Shape Ipsec::shape() const {
 void* Ipsec::find_trait(std::string_view name) {
   if (name == IpsecControl::trait_name) return control_.get();
   return engine::offer<engine::Ingress, engine::Departure, engine::TxHook, engine::Metrics, engine::DeviceCycle,
-                       engine::Grouping, engine::Recovery, engine::NullDevice, engine::Divisible, engine::ChainRule,
-                       engine::SelfCheck, engine::View>(name, this);
+                       engine::Grouping, engine::Recovery, engine::DeviceDemand, engine::NullDevice, engine::Divisible,
+                       engine::ChainRule, engine::SelfCheck, engine::View>(name, this);
 }
 
 bool Ipsec::check_chain(const engine::Pipeline& pipeline, Settings& section, bool /*was_right*/,
@@ -150,7 +150,7 @@ void Ipsec::begin(engine::Batch& batch, const IpsecArea& area, const ipsec::View
   header.installs = devices_.installs();
   header.jobs = header.finished = 0;
   header.kept = batch.capacity;
-  header.kept_done = header.is_small = header.not_computed = false;
+  header.kept_done = header.not_computed = false;
   header.mixes_kinds = header.mixes_lengths = false;
   header.runs.clear();
 }
@@ -232,10 +232,6 @@ Expected<void> Ipsec::launch_together(std::span<engine::Batch* const> batches, d
   for (engine::Batch* const batch : batches) {
     const IpsecArea a(area(*batch), batch->capacity);
     if (a.header->jobs == 0) continue;
-    if (a.header->jobs < options_.gpu_at_least) {
-      a.header->is_small = true;
-      continue;
-    }
     all[count] = {};
     all[count].jobs = a.jobs;
     all[count].verdicts = a.verdicts;
@@ -248,9 +244,14 @@ Expected<void> Ipsec::launch_together(std::span<engine::Batch* const> batches, d
   return devices_.run(batches.front()->device, std::span(all).first(count), stream);
 }
 
+bool Ipsec::needs_device(const engine::Batch& batch) const {
+  const IpsecArea a(area(batch), batch.capacity);
+  return a.header->jobs != 0 && a.header->jobs >= options_.gpu_at_least;
+}
+
 void Ipsec::lost(engine::Batch& batch) {
   const IpsecArea a(area(batch), batch.capacity);
-  if (std::exchange(a.header->is_small, false)) return;  // compute() follows
+  if (!needs_device(batch)) return;  // nothing was launched, and compute() follows
   for (std::uint32_t job = 0; job < a.header->jobs; ++job) {
     IpsecArea::Work& work = a.works[job];
     if (work.sa == nullptr) continue;
@@ -270,10 +271,7 @@ void Ipsec::null_result(engine::Batch& batch) {
 
 void Ipsec::apply(engine::Batch& batch, engine::Span span, engine::Emitter& out) {
   const IpsecArea a(area(batch), batch.capacity);
-  if (std::exchange(a.header->is_small, false)) {
-    compute(batch, {0, batch.count});
-    lane_of(batch).small.add(a.header->jobs);
-  }
+  if (span.first == 0 && devices_.is_there() && !needs_device(batch)) lane_of(batch).small.add(a.header->jobs);
   if (a.header->kept != batch.capacity && !a.header->kept_done) [[unlikely]] {
     compute_kept(batch, a);
   }

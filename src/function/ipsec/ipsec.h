@@ -77,6 +77,7 @@ class Ipsec final : public engine::Element,
                     public engine::DeviceCycle,
                     public engine::Grouping,
                     public engine::Recovery,
+                    public engine::DeviceDemand,
                     public engine::NullDevice,
                     public engine::Divisible,
                     public engine::ChainRule,
@@ -111,6 +112,7 @@ class Ipsec final : public engine::Element,
   Expected<Change> reload(Element& fresh) override;
 
   void lost(engine::Batch& batch) override;
+  bool needs_device(const engine::Batch& batch) const override;
   Expected<void> begin_cycle(std::uint32_t device, device::GpuStream& stream) override;
   void device_gone(std::uint32_t device) override;
   // As if every ICV were right: what leaves then is no IPsec.

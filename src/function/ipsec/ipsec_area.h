@@ -31,7 +31,6 @@ struct IpsecArea {
     std::uint32_t kept;      // at [kept, capacity), the last frame's first: the core's alone
     std::uint32_t finished;
     bool kept_done;
-    bool is_small;              // the core computes all, since the device has been given nothing
     bool mixes_kinds;           // jobs of the device are of more than one algorithm,
     bool mixes_lengths;         // or of more than one length range
     std::uint32_t kind, range;  // of the first of them

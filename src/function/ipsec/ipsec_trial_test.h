@@ -51,8 +51,8 @@ class IpsecTrial {
  public:
   static constexpr std::uint32_t capacity = 512, headroom = 128, frame_bytes = 2048, buffer = headroom + frame_bytes;
 
-  // What becomes of the device's work on a batch; lost_later: it was launched before.
-  enum class Work : std::uint8_t { done, lost, lost_later, null };
+  // What becomes of the device's work on a batch.
+  enum class Work : std::uint8_t { done, lost, null };
 
   // `gpu`: on which it computes; null: on the core.
   explicit IpsecTrial(const std::string& text, device::Gpu* gpu = nullptr) : gpu_(gpu), element_(ipsec_of(text)) {
@@ -175,12 +175,9 @@ class IpsecTrial {
 
   void compute(engine::Batch& batch, Work work) {
     if (work == Work::null) return element().null_result(batch);
-    const auto lose = [&] {
-      element().lost(batch);
-      element_->compute(batch, {0, batch.count});
-    };
-    if (work == Work::lost) return lose();
-    if (gpu_ == nullptr) return element_->compute(batch, {0, batch.count});
+    if (work == Work::lost) element().lost(batch);
+    if (gpu_ == nullptr || work == Work::lost || !element().needs_device(batch))
+      return element_->compute(batch, {0, batch.count});
     const auto begun = element().begin_cycle(0, gpu_->stream(0));
     EXPECT_TRUE(begun) << (begun ? "" : begun.error().message);
     device::GpuStream& stream = gpu_->stream(1);
@@ -190,7 +187,6 @@ class IpsecTrial {
     device::MarkState state = device::MarkState::pending;
     while (state == device::MarkState::pending) state = stream.poll();
     EXPECT_EQ(state, device::MarkState::done) << gpu_->why();
-    if (work == Work::lost_later) lose();
   }
 
   static Bytes bytes_of(const engine::Batch& batch, std::uint32_t i) {

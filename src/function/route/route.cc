@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "engine/emitter.h"
+#include "engine/pipeline.h"
 #include "function/route/answered_reasons.h"
 #include "function/route/route_batch.h"
 #include "function/route/route_settings.h"
@@ -134,6 +135,8 @@ Router::Router(RouterOptions options, const engine::PortTable& ports)
 Router::~Router() = default;
 
 Expected<void> Router::prepare(const engine::Plan& plan) {
+  const bool has_departures = plan.pipeline != nullptr && plan.pipeline->first<engine::Departure>() != nullptr;
+  cores_look_up_ = options_.look_up == LookUp::cores || (options_.look_up == LookUp::automatic && has_departures);
   // Tables of this size take a moment to make, too.
   if (progress_ && !progress_(loading_routes, 0, statics_read_ ? statics_read_->size() : 0)) {
     return make_error("interrupted before tables were made");

@@ -15,8 +15,8 @@
 // are: what would have to be fragmented, IPv4 source routes, frames for a gateway whose neighbour is not resolved.
 //
 // Settings, [route]: max_ipv4, max_ipv6 (table sizes), table (a file of static routes), kernel and verify (mirror by
-// netlink; read by control/), any_mac (for captures), [[route.connected]] prefix, port; [[route.neighbour]] port,
-// address, mac.
+// netlink; read by control/), any_mac (for captures), look_up (by GPUs or cores), [[route.connected]] prefix, port;
+// [[route.neighbour]] port, address, mac.
 #pragma once
 
 #include <atomic>
@@ -53,15 +53,20 @@ class Router : public engine::Element,
                public engine::DeviceCycle,
                public engine::Egress,
                public engine::NullDevice,
+               public engine::DeviceDemand,
                public Routing,
                public Fusable {
  public:
+  // Where there is a GPU: who looks up routes. automatic: cores, in a chain with a Departure (engine/traits.h), where a
+  // frame is routed twice and the device has more to do.
+  enum class LookUp : std::uint8_t { automatic, device, cores };
   struct RouterOptions {
     std::uint32_t max_ipv4 = 1'000'000;
     std::uint32_t max_ipv6 = 300'000;
     bool kernel = true;
     std::chrono::seconds verify{60};  // between comparisons with the kernel without an occasion; 0: never
     bool any_mac = false;             // take frames for any link address, as captures hold them
+    LookUp look_up = LookUp::automatic;
     StaticOptions statics;
   };
   Router(RouterOptions options, const engine::PortTable& ports);
@@ -72,7 +77,7 @@ class Router : public engine::Element,
   }
   void* find_trait(std::string_view name) override {
     return engine::offer<engine::Tables, engine::Ingress, engine::DeviceCycle, engine::Egress, engine::NullDevice,
-                         Routing, Fusable>(name, this);
+                         engine::DeviceDemand, Routing, Fusable>(name, this);
   }
 
   Memory memory() const override;
@@ -102,6 +107,7 @@ class Router : public engine::Element,
   std::uint16_t egress(const engine::Batch& batch, std::uint32_t i) const override;
   // The way of the IPv4 default route for everything.
   void null_result(engine::Batch& batch) override;
+  bool needs_device(const engine::Batch& /*batch*/) const override { return !cores_look_up_; }
 
   RouteTable& table() override { return *table_; }
   std::uint32_t capacity(int family) const override { return family == 4 ? options_.max_ipv4 : options_.max_ipv6; }
@@ -149,7 +155,8 @@ class Router : public engine::Element,
   LoadProgress progress_of(std::string_view what) const;
   Expected<void> load(const Router& from, const LoadProgress& progress);
 
-  const RouterOptions options_;           // as at the start: what reload() takes over is in the tables and any_mac_
+  const RouterOptions options_;  // as at the start: what reload() takes over is in the tables and any_mac_
+  bool cores_look_up_ = false;
   std::vector<std::uint64_t> port_macs_;  // of the devices, as packet::mac_word
   std::vector<std::uint32_t> port_mtus_;
   std::unique_ptr<lookup::Fib> fib_;

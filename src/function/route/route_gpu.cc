@@ -82,6 +82,7 @@ Expected<void> Router::launch(engine::Batch& batch, device::GpuStream& stream) {
 }
 
 bool Router::join(const engine::Batch& batch, FusedWork& work) {
+  if (cores_look_up_) return false;
   const RouteArea a = area_of(batch);
   lookup::GpuFib& fib = *devices_[batch.device]->fib;
   work.route = {.view4 = fib.view4(),

@@ -146,7 +146,12 @@ const std::vector<Option<RouterOptions>>& route_settings() {
                       "time after which the mirror is compared with the kernel without an occasion; 0: never"),
       option::flag("any_mac", &RouterOptions::any_mac,
                    "route frames whatever their destination MAC address, as captures hold them")
-          .reloadable()};
+          .reloadable(),
+      option::word(
+          "look_up", &RouterOptions::look_up,
+          {{"auto", Router::LookUp::automatic}, {"device", Router::LookUp::device}, {"cores", Router::LookUp::cores}},
+          "where there is a GPU: who looks up routes. `auto`: cores in a chain with `ipsec`, where a frame is "
+          "routed twice, else the GPU")};
   return all;
 }
 
