@@ -181,6 +181,7 @@ class Ipsec final : public engine::Element,
   static packet::Reason begin_opening(const engine::Batch& batch, std::uint32_t i, ipsec::Sa& sa,
                                       const ipsec::OuterView& outer, crypto::Job& job, IpsecArea::Work& work);
   void check_clear(engine::Batch& batch, engine::Span span);
+  static void prefetch_opened(const engine::Batch& batch, engine::Span span, const IpsecArea& area);
   void apply_in(engine::Batch& batch, engine::Span span, const IpsecArea& area);
   packet::Reason open(engine::Batch& batch, const IpsecArea::Work& work, crypto::Verdict verdict,
                       const ipsec::View& view, Through& through);

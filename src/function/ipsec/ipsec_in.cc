@@ -201,12 +201,27 @@ void Ipsec::check_clear(engine::Batch& batch, engine::Span span) {
   }
 }
 
+// What open() touches: a device may have written the frames, and other lanes the windows.
+void Ipsec::prefetch_opened(const engine::Batch& batch, engine::Span span, const IpsecArea& a) {
+  for (std::uint32_t i = span.first; i < span.end(); ++i) {
+    if (a.places[i] == IpsecArea::no_place) continue;
+    const IpsecArea::Work& work = a.works[a.places[i]];
+    if (work.sa == nullptr) continue;
+    const std::uint8_t* const frame = batch.data(i);
+    prefetch(frame, work.at + ethernet + sizeof(packet::Ipv4Header) + sizeof(packet::UdpHeader));
+    prefetch(frame + batch.length[i] - work.format->icv - 2);
+    work.sa->window.prefetch(work.sequence);
+    a.header->view->prefetch_count(*work.sa, batch.lane);
+  }
+}
+
 void Ipsec::apply_in(engine::Batch& batch, engine::Span span, const IpsecArea& a) {
   const ipsec::View& view = *a.header->view;
   for (engine::Span part{span.first, 0}; part.first < span.end(); part = {part.end(), 0}) {
     part.count = std::min<std::uint32_t>(span.end() - part.first, engine::most_classified);
     std::array<Through, engine::most_classified> through;
     bool any = false, again = false;
+    prefetch_opened(batch, part, a);
     for (std::uint32_t i = part.first; i < part.end(); ++i) {
       const std::uint32_t place = a.places[i];
       if (place == IpsecArea::no_place || batch.row[i].fate != engine::Fate::later) continue;

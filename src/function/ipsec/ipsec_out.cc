@@ -5,6 +5,7 @@
 #include <array>
 #include <cstring>
 
+#include "base/prefetch.h"
 #include "engine/batch_edit.h"
 #include "engine/emitter.h"
 #include "engine/pipeline.h"
@@ -167,6 +168,11 @@ void Ipsec::choose_for(engine::Batch& batch, std::uint32_t i, std::uint16_t came
     }
   }
   if (batch.row[i].fate == Fate::answered) out.note_answer(batch, i, batch.row[i].reason);
+  // What seal_run() and put_on() write: others have the line of numbers, and nobody that in front of the frame.
+  prefetch_for_write(&sa->sequence);
+  lane.view->prefetch_count(*sa, batch.lane);
+  prefetch_for_write(frame + ethernet - front_of(*chosen.format));
+  prefetch_for_write(frame + batch.length[i]);
   lane.chosen.push_back(chosen);
   batch.go_on_later(i);
 }
