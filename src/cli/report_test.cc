@@ -69,7 +69,7 @@ TEST(StatsReport, SaysWhatCounts) {
         "cpu (8 cores) up: 30 batches, 600 frames, 20 of them rescued",
         "cuda:0 (NVIDIA \"H200\") down",
         "helper       core 5: 900 jobs of 40 parts of batches, 3.00 s busy\n",
-        "helpers 2 times, 140 us together, 80 us at most",
+        "helpers 2 times, 140 us together, 80.0 us at most",
         "jobs         crypto: 1000 submitted, 900 completed (7 late), 51 refused (30 full, 20 too late), 7 failed (5 "
         "expired), 42 in flight; 700 by GPUs, 200 by cores\n",
         "600000 IPv4, 200000 IPv6, 12 neighbours",

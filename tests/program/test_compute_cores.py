@@ -11,9 +11,9 @@ from captures import ROUTES
 from frames import ipv4, read_pcap, write_pcap
 from gateway import SLUICE, Gateway, config
 
-FRAMES = 12_000
-AUTH_KEY = bytes(range(32))
-ETHERNET, IP, ESP, ICV = 14, 20, 8, 16
+FRAMES, SIZE = 32_000, 1300
+AUTH_KEY = bytes(range(64))
+ETHERNET, IP, ESP, ICV = 14, 20, 8, 32
 IPSEC = f"""
 [ipsec]
 
@@ -22,7 +22,7 @@ direction = "out"
 source = "10.254.0.9"
 destination = "10.254.0.1"
 spi = 0x1001
-proposal = "null-sha256"
+proposal = "null-sha512"
 auth_key = "{AUTH_KEY.hex()}"
 
 [[ipsec.policy]]
@@ -44,39 +44,49 @@ def text_of(here, folder, engine, lanes=1, chain=("ipsec", "route"), more=IPSEC)
                   engine=('device = "cpu"', 'busy_cores = "allow"', *engine))
 
 
-@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="a helper has a core of its own")
-@pytest.mark.parametrize("lanes", [1, 2])
-def test_packets_of_an_sa_are_sealed_by_several_cores_and_leave_in_order(here, tmp_path, lanes):
-    """Each packet's ICV is right, numbers of the SA are taken once, and each flow is in order."""
-    for one in range(lanes):
-        write_pcap(tmp_path / f"in{one}.pcap", [ipv4(number, f"198.51.100.{number % 8}", size=900) for number in range(FRAMES)
-                                                if number % lanes == one])
+def seal(here, folder, lanes):
+    """Seals FRAMES packets of eight flows; how many of them the helper has."""
     helper, lane = sorted(os.sched_getaffinity(0))[:2]
-    gateway = Gateway(here, tmp_path, text_of(here, tmp_path, (f"cores = [{lane}]", f"compute_cores = [{helper}]", 'poll = "busy"'), lanes)).start()
+    gateway = Gateway(here, folder, text_of(here, folder, (f"cores = [{lane}]", f"compute_cores = [{helper}]"), lanes)).start()
     assert gateway.process.wait(60) == 0, gateway.log()
     log = gateway.log()
     assert "the captures are forwarded" in log and "counters add up" in log, log
     assert f"helpers that compute on {helper}" in log, log
-    jobs, parts = map(int, re.search(rf"^helper +core {helper}: (\d+) jobs of (\d+) parts of batches", log, re.M).groups())
-    assert jobs >= 16 * parts > 0, log
-    left = read_pcap(tmp_path / "out.pcap")
-    assert len(left) == FRAMES
+    jobs, parts = map(int, re.findall(rf"^helper +core {helper}: (\d+) jobs of (\d+) parts of batches", log, re.M)[-1])
+    assert jobs >= 16 * parts
+    return jobs
+
+
+def check_sealed(left, in_order):
+    """Each packet's ICV is right, numbers of the SA are taken once, and each flow is in order."""
     numbers, inner = [], {}
     for frame in left:
         packet = frame[ETHERNET + IP:]
-        assert hmac.new(AUTH_KEY, packet[:-ICV], hashlib.sha256).digest()[:ICV] == packet[-ICV:]
+        assert hmac.new(AUTH_KEY, packet[:-ICV], hashlib.sha512).digest()[:ICV] == packet[-ICV:]
         spi, number = struct.unpack("!II", packet[:ESP])
         assert spi == 0x1001
         numbers.append(number)
-        flow = packet[ESP + 16:ESP + 20]
-        inner.setdefault(flow, []).append(packet[ESP + IP:ESP + IP + 12])
+        inner.setdefault(packet[ESP + 19], []).append(packet[ESP + IP:ESP + IP + 12])
     assert sorted(numbers) == list(range(1, FRAMES + 1))
-    if lanes == 1:
-        assert numbers == sorted(numbers)
+    assert not in_order or numbers == sorted(numbers)
     for flow, packets in inner.items():
-        expected = [ipv4(number, f"198.51.100.{flow[3]}", size=900)[ETHERNET + IP:ETHERNET + IP + 12]
-                    for number in range(FRAMES) if number % 8 == flow[3]]
-        assert packets == expected, flow
+        assert packets == [ipv4(number, f"198.51.100.{flow}", size=SIZE)[ETHERNET + IP:ETHERNET + IP + 12]
+                           for number in range(FRAMES) if number % 8 == flow], flow
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="a helper has a core of its own")
+@pytest.mark.parametrize("lanes", [1, 2])
+def test_packets_of_an_sa_are_sealed_by_several_cores_and_leave_in_order(here, tmp_path, lanes):
+    for one in range(lanes):
+        write_pcap(tmp_path / f"in{one}.pcap", [ipv4(number, f"198.51.100.{number % 8}", size=SIZE) for number in range(FRAMES)
+                                                if number % lanes == one])
+    helped = 0
+    for _ in range(10):  # a machine that does other things may not run the helper while the lane computes
+        helped += seal(here, tmp_path, lanes)
+        check_sealed(read_pcap(tmp_path / "out.pcap"), in_order=lanes == 1)
+        if helped:
+            break
+    assert helped
 
 
 @pytest.mark.parametrize("engine, chain, said", [
