@@ -319,10 +319,7 @@ TEST_F(MadeDeparturesTest, WaitWhileAllBatchesAreInUse) {
     ASSERT_NE(first, nullptr);
     finish(*first);
     forward();
-    Batch* const second = sealed(1);
-    ASSERT_NE(second, nullptr);
-    finish(*second);
-    forward();
+    EXPECT_EQ(sealed(1), nullptr) << "nothing of that pass is for the device";
   };
   time_point();
   for (unsigned n = 0; n < 4; ++n) round();
