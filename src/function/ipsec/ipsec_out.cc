@@ -59,6 +59,13 @@ bool is_leaving(const engine::Row& row) {
 
 }  // namespace
 
+// Policies have been asked about the row's packet. What leaves by a virtual port is put into another packet by an
+// element, and that is asked about when it leaves.
+void Ipsec::note_looked_at(engine::Batch& batch, std::uint32_t i) const {
+  std::uint64_t& flags = batch.mbuf[i]->ol_flags;
+  flags = ports_[batch.row[i].port].is_virtual ? flags & ~looked_at_ : flags | looked_at_;
+}
+
 void Ipsec::choose(engine::Batch& batch, engine::Span span, const std::uint16_t* came_by, engine::Emitter& out) {
   if (batch.departs) return look_at_departed(batch, span);
   Lane& lane = lane_of(batch);
@@ -82,7 +89,7 @@ void Ipsec::choose(engine::Batch& batch, engine::Span span, const std::uint16_t*
     }
     if (!is_leaving(batch.row[i])) continue;
     const bool was_opened = (batch.mbuf[i]->ol_flags & looked_at_) != 0;
-    batch.mbuf[i]->ol_flags |= looked_at_;
+    note_looked_at(batch, i);
     const Asks asks = look_at_packet(frame, batch.length[i], keys[count]);
     if (asks == Asks::nothing) continue;
     if (asks == Asks::exempt) [[unlikely]] {
@@ -119,7 +126,7 @@ void Ipsec::choose_none(engine::Batch& batch, engine::Span span) const {
       const Reason why = why_not_own(batch.data(i), batch.length[i]);
       if (why != no_reason) batch.drop(i, why);
     } else if (is_leaving(batch.row[i])) {
-      batch.mbuf[i]->ol_flags |= looked_at_;
+      note_looked_at(batch, i);
     }
   }
 }
@@ -361,7 +368,7 @@ void Ipsec::apply_out(engine::Batch& batch, engine::Span span, const IpsecArea& 
 // The host knows nothing of these frames, and takes none from an address of its own.
 void Ipsec::look_at_departed(engine::Batch& batch, engine::Span span) {
   for (std::uint32_t i = span.first; i < span.end(); ++i) {
-    batch.mbuf[i]->ol_flags |= looked_at_;
+    note_looked_at(batch, i);
     if (batch.row[i].fate != Fate::to_host) continue;
     batch.drop(i, batch.row[i].reason == too_big ? ipsec_too_big : ipsec_unresolved);
   }

@@ -240,6 +240,15 @@ TEST(IpsecElement, ResultsOfTheNullDeviceArePassed) {
   for (const Judged& one : out.seal(mixed_frames(100), Work::null)) EXPECT_EQ(one.name(), "passes");
 }
 
+// As VXLAN does, in the same buffer.
+TEST(IpsecElement, WhatATunnelMakesOfAPacketIsLookedAtAnew) {
+  IpsecTrial out("[ipsec]\n" + tunnel(0, suites[0], "out"));
+  const Bytes inner = PacketBuilder().ipv4("172.16.0.1", "172.16.0.2").udp(1000, 2000).payload(10).build();
+  const Bytes other = PacketBuilder().ipv4("172.16.0.3", "172.16.0.4").udp(1000, 4789).payload(60).build();
+  EXPECT_FALSE(out.leaves_wrapped(inner, clear_frame(0, 60, false)));
+  EXPECT_TRUE(out.leaves_wrapped(inner, other));
+}
+
 TEST(IpsecElement, CiphersThatThereAreNotAreRefused) {
   Diagnostics diagnostics;
   auto file = Settings::from_text("[ipsec]\ncores_compute = [\"aes-gcm\", \"des\"]\n", "a.toml", diagnostics);
