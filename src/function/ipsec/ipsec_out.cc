@@ -204,17 +204,31 @@ void Ipsec::answer_too_big(engine::Batch& batch, std::uint32_t i, std::uint16_t 
   if (!packet::may_answer_with_icmp_error(frame, batch.length[i]) || !out.may_answer()) {
     return batch.drop(i, ipsec_too_big);
   }
+  const bool v4 = family == 4;
+  const std::uint8_t* const sender =
+      frame + ethernet + (v4 ? offsetof(packet::Ipv4Header, source) : offsetof(packet::Ipv6Header, source));
+  const std::uint8_t* const destination = sender + (v4 ? 4 : 16);
+  // It quotes what a policy protects. To a sender that is behind an SA, too, it goes by that: as an answer to the
+  // packet, from where that goes.
+  Lane& lane = lane_of(batch);
+  const auto policy_from = [&](const std::uint8_t* source, ipsec::PacketKey& key) {
+    key = ipsec::packet_key(static_cast<std::uint8_t>(family), source, sender,
+                            v4 ? packet::protocol_icmp : packet::protocol_icmpv6, true, v4 ? 3 : 2, v4 ? 4 : 0);
+    const ipsec::PolicyEntry* found = nullptr;
+    lane.view->find_policies(ipsec::Direction::out, {&key, 1}, &found, &lane.out_cache);
+    return found != nullptr && found->action != ipsec::Action::bypass ? found : nullptr;
+  };
+  const bool is_to_host = routing_ != nullptr && routing_->table().is_own(static_cast<std::uint8_t>(family), sender);
+  ipsec::PacketKey key;
+  const ipsec::PolicyEntry* policy = is_to_host ? nullptr : policy_from(destination, key);
   packet::IpAddress source;
-  if (came_by != engine::no_port && routing_ != nullptr) {
+  if (policy == nullptr && came_by != engine::no_port && routing_ != nullptr) {
     const auto sources = routing_->table().sources().read(batch.lane);
     if (const packet::IpAddress* const own = sources->of(came_by, family)) source = *own;
   }
   // Of what the host itself sends: as if from where it goes, for a packet from an own address is none.
-  if (source.empty()) {
-    source = packet::IpAddress::from_bytes(family, frame + ethernet +
-                                                       (family == 4 ? offsetof(packet::Ipv4Header, destination)
-                                                                    : offsetof(packet::Ipv6Header, destination)));
-  }
+  if (source.empty()) source = packet::IpAddress::from_bytes(family, destination);
+  if (policy == nullptr && !is_to_host) policy = policy_from(source.bytes.data(), key);
   std::uint8_t own_mac[6];
   std::memcpy(own_mac, frame + 6, sizeof own_mac);
   const std::uint32_t length = packet::make_icmp_error(
@@ -222,8 +236,11 @@ void Ipsec::answer_too_big(engine::Batch& batch, std::uint32_t i, std::uint16_t 
       {.kind = packet::IcmpErrorKind::too_big, .mtu = mtu, .source = source, .own_mac = own_mac});
   if (length == 0) return batch.drop(i, ipsec_too_big);
   engine::set_length(batch, i, length);
-  Lane& lane = lane_of(batch);
   lane.answered.add(1);
+  if (policy != nullptr) {
+    if (policy->action == ipsec::Action::discard) return batch.drop(i, ipsec_discarded);
+    return choose_for(batch, i, engine::no_port, *policy, key, out);
+  }
   lane.chosen.push_back({});
   batch.go_on_later(i);
 }

@@ -249,6 +249,22 @@ TEST(IpsecElement, WhatATunnelMakesOfAPacketIsLookedAtAnew) {
   EXPECT_TRUE(out.leaves_wrapped(inner, other));
 }
 
+// From one tunnel into another, as at a hub: the error quotes what is protected.
+TEST(IpsecElement, AnErrorAboutSizeToASenderBehindAnSaIsSealed) {
+  const std::string back =
+      "[[ipsec.policy]]\ndirection = \"out\"\nsource = \"10.100.0.0/24\"\ndestination = \"10.0.0.0/16\"\n"
+      "tunnel_source = \"192.0.2.1\"\ntunnel_destination = \"192.0.2.2\"\nreqid = 1\n";
+  const std::vector<Bytes> large = {
+      PacketBuilder().ipv4("10.0.0.5", "10.100.0.9").dont_fragment().udp(1000, 2000).payload(1460).build()};
+  for (const bool is_behind : {false, true}) {
+    IpsecTrial out("[ipsec]\n" + tunnel(0, suites[0], "out") + (is_behind ? back : ""));
+    const std::vector<Judged> left = out.seal(large);
+    ASSERT_EQ(left[0].name(), "passes");
+    EXPECT_EQ(left[0].frame[14 + 9], is_behind ? 50 : 1);
+    EXPECT_EQ(out.metric("ipsec_size_answers"), 1U);
+  }
+}
+
 TEST(IpsecElement, CiphersThatThereAreNotAreRefused) {
   Diagnostics diagnostics;
   auto file = Settings::from_text("[ipsec]\ncores_compute = [\"aes-gcm\", \"des\"]\n", "a.toml", diagnostics);
