@@ -78,7 +78,8 @@ class Published {
     }
   }
   // The same for a table that the caller chooses. It must be current, or be held by somebody else, such as a device's
-  // mirror.
+  // mirror. If that is a reader who ends meanwhile, his number is lower than `reader`: reclaim() looks at them in
+  // order, and would see neither if it looked at `reader` before this call and at the other one after his unpin().
   void pin(std::size_t reader, Table* table) const { places_[reader].in.store(table, std::memory_order_seq_cst); }
   void unpin(std::size_t reader) const { places_[reader].in.store(nullptr, std::memory_order_release); }
 

@@ -1,6 +1,6 @@
 // The anti-replay window of an inbound SA (RFC 4303 section 3.4.3, with ESN appendix A2): which numbers came already.
 //
-//   const auto number = window.extend(low);       // ESN: all 64 bits; before the ICV is checked
+//   const auto number = window.extend(low);       // with ESN: all 64 bits, before the ICV is checked; without: low
 //   if (!number || !window.may_be_new(*number))   // refuse before any cryptography is done
 //   ...                                           // the ICV is right
 //   if (!window.accept(*number))                  // a replay: somebody else was first

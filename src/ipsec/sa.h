@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "crypto/key.h"
 #include "crypto/key_table.h"
@@ -92,6 +93,9 @@ struct alignas(64) Sa {
 
   // Extended sequence numbers. Of the format this never changes.
   bool esn() const { return first_outer.format.esn; }
+  // In: the number of a packet that says this lower half. Nothing: as of ReplayWindow::extend(), with ESN alone.
+  // Without, numbers end with 32 bits: what is behind the window is old, and no number of the next half space.
+  std::optional<std::uint64_t> number(std::uint32_t low) const { return esn() ? window.extend(low) : low; }
   bool has_inner(const PacketKey& key) const {
     const MaskedKey* const wanted = inner.load(std::memory_order_acquire);
     return wanted == nullptr || wanted->has(key);

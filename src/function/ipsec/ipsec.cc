@@ -135,11 +135,12 @@ void Ipsec::device_gone(std::uint32_t device) {
 }
 
 std::size_t Ipsec::reader_of_lane(std::uint32_t lane) const {
-  return lane * readers_of_lane + readers_of_lane - 1;
+  return lane * readers_of_lane;
 }
 
+// Batches take over what the lane holds, so their places are behind its own (base/published.h, pin()).
 std::size_t Ipsec::reader_of(const engine::Batch& batch) const {
-  return batch.lane * readers_of_lane + (batch.departs ? engine::batches_range.most : 0) + batch.slot;
+  return batch.lane * readers_of_lane + 1 + (batch.departs ? engine::batches_range.most : 0) + batch.slot;
 }
 
 // --- A batch ---

@@ -204,6 +204,7 @@ class Ipsec final : public engine::Element,
   void choose_for(engine::Batch& batch, std::uint32_t i, std::uint16_t came_by, const ipsec::PolicyEntry& policy,
                   const ipsec::PacketKey& key, engine::Emitter& out);
   static void choose_size(Chosen& chosen, std::uint32_t mtu);
+  void note_looked_at(engine::Batch& batch, std::uint32_t i) const;
   void choose_none(engine::Batch& batch, engine::Span span) const;
   void look_at_departed(engine::Batch& batch, engine::Span span);
   void seal_run(engine::Batch& batch, engine::Span run, const IpsecArea& area, ipsec::Sa& sa);

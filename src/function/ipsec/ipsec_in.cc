@@ -139,7 +139,7 @@ Reason Ipsec::begin_opening(const engine::Batch& batch, std::uint32_t i, ipsec::
     sa.refused.expired.fetch_add(1, std::memory_order_relaxed);
     return ipsec_expired;
   }
-  const auto number = sa.window.extend(outer.sequence);
+  const auto number = sa.number(outer.sequence);
   if (!number || !sa.window.may_be_new(*number)) {
     sa.refused.replay.fetch_add(1, std::memory_order_relaxed);
     return ipsec_replay;

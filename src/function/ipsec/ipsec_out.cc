@@ -60,6 +60,13 @@ bool is_leaving(const engine::Row& row) {
 
 }  // namespace
 
+// Policies have been asked about the row's packet. What leaves by a virtual port is put into another packet by an
+// element, and that is asked about when it leaves.
+void Ipsec::note_looked_at(engine::Batch& batch, std::uint32_t i) const {
+  std::uint64_t& flags = batch.mbuf[i]->ol_flags;
+  flags = ports_[batch.row[i].port].is_virtual ? flags & ~looked_at_ : flags | looked_at_;
+}
+
 void Ipsec::choose(engine::Batch& batch, engine::Span span, const std::uint16_t* came_by, engine::Emitter& out) {
   if (batch.departs) return look_at_departed(batch, span);
   Lane& lane = lane_of(batch);
@@ -83,7 +90,7 @@ void Ipsec::choose(engine::Batch& batch, engine::Span span, const std::uint16_t*
     }
     if (!is_leaving(batch.row[i])) continue;
     const bool was_opened = (batch.mbuf[i]->ol_flags & looked_at_) != 0;
-    batch.mbuf[i]->ol_flags |= looked_at_;
+    note_looked_at(batch, i);
     const Asks asks = look_at_packet(frame, batch.length[i], keys[count]);
     if (asks == Asks::nothing) continue;
     if (asks == Asks::exempt) [[unlikely]] {
@@ -120,7 +127,7 @@ void Ipsec::choose_none(engine::Batch& batch, engine::Span span) const {
       const Reason why = why_not_own(batch.data(i), batch.length[i]);
       if (why != no_reason) batch.drop(i, why);
     } else if (is_leaving(batch.row[i])) {
-      batch.mbuf[i]->ol_flags |= looked_at_;
+      note_looked_at(batch, i);
     }
   }
 }
@@ -203,17 +210,31 @@ void Ipsec::answer_too_big(engine::Batch& batch, std::uint32_t i, std::uint16_t 
   if (!packet::may_answer_with_icmp_error(frame, batch.length[i]) || !out.may_answer()) {
     return batch.drop(i, ipsec_too_big);
   }
+  const bool v4 = family == 4;
+  const std::uint8_t* const sender =
+      frame + ethernet + (v4 ? offsetof(packet::Ipv4Header, source) : offsetof(packet::Ipv6Header, source));
+  const std::uint8_t* const destination = sender + (v4 ? 4 : 16);
+  // It quotes what a policy protects. To a sender that is behind an SA, too, it goes by that: as an answer to the
+  // packet, from where that goes.
+  Lane& lane = lane_of(batch);
+  const auto policy_from = [&](const std::uint8_t* source, ipsec::PacketKey& key) {
+    key = ipsec::packet_key(static_cast<std::uint8_t>(family), source, sender,
+                            v4 ? packet::protocol_icmp : packet::protocol_icmpv6, true, v4 ? 3 : 2, v4 ? 4 : 0);
+    const ipsec::PolicyEntry* found = nullptr;
+    lane.view->find_policies(ipsec::Direction::out, {&key, 1}, &found, &lane.out_cache);
+    return found != nullptr && found->action != ipsec::Action::bypass ? found : nullptr;
+  };
+  const bool is_to_host = routing_ != nullptr && routing_->table().is_own(static_cast<std::uint8_t>(family), sender);
+  ipsec::PacketKey key;
+  const ipsec::PolicyEntry* policy = is_to_host ? nullptr : policy_from(destination, key);
   packet::IpAddress source;
-  if (came_by != engine::no_port && routing_ != nullptr) {
+  if (policy == nullptr && came_by != engine::no_port && routing_ != nullptr) {
     const auto sources = routing_->table().sources().read(batch.lane);
     if (const packet::IpAddress* const own = sources->of(came_by, family)) source = *own;
   }
   // Of what the host itself sends: as if from where it goes, for a packet from an own address is none.
-  if (source.empty()) {
-    source = packet::IpAddress::from_bytes(family, frame + ethernet +
-                                                       (family == 4 ? offsetof(packet::Ipv4Header, destination)
-                                                                    : offsetof(packet::Ipv6Header, destination)));
-  }
+  if (source.empty()) source = packet::IpAddress::from_bytes(family, destination);
+  if (policy == nullptr && !is_to_host) policy = policy_from(source.bytes.data(), key);
   std::uint8_t own_mac[6];
   std::memcpy(own_mac, frame + 6, sizeof own_mac);
   const std::uint32_t length = packet::make_icmp_error(
@@ -221,8 +242,11 @@ void Ipsec::answer_too_big(engine::Batch& batch, std::uint32_t i, std::uint16_t 
       {.kind = packet::IcmpErrorKind::too_big, .mtu = mtu, .source = source, .own_mac = own_mac});
   if (length == 0) return batch.drop(i, ipsec_too_big);
   engine::set_length(batch, i, length);
-  Lane& lane = lane_of(batch);
   lane.answered.add(1);
+  if (policy != nullptr) {
+    if (policy->action == ipsec::Action::discard) return batch.drop(i, ipsec_discarded);
+    return choose_for(batch, i, engine::no_port, *policy, key, out);
+  }
   lane.chosen.push_back({});
   batch.go_on_later(i);
 }
@@ -367,7 +391,7 @@ void Ipsec::apply_out(engine::Batch& batch, engine::Span span, const IpsecArea& 
 // The host knows nothing of these frames, and takes none from an address of its own.
 void Ipsec::look_at_departed(engine::Batch& batch, engine::Span span) {
   for (std::uint32_t i = span.first; i < span.end(); ++i) {
-    batch.mbuf[i]->ol_flags |= looked_at_;
+    note_looked_at(batch, i);
     if (batch.row[i].fate != Fate::to_host) continue;
     batch.drop(i, batch.row[i].reason == too_big ? ipsec_too_big : ipsec_unresolved);
   }

@@ -160,6 +160,24 @@ TEST_P(IpsecOn, TamperedAndReplayedPacketsAreRefusedAmongOthers) {
   }
 }
 
+// So far behind the window that with ESN they would be of the next 2^32.
+TEST_P(IpsecOn, WhatIsBehindTheWindowIsAReplay) {
+  for (const bool esn : {false, true}) {
+    for (const Suite& suite : {suites[0], suites[5], suites[9]}) {
+      const std::string more = esn ? "esn = true\n" : "";
+      IpsecTrial out("[ipsec]\n" + tunnel(0, suite, "out", more)),
+          in("[ipsec]\n" + tunnel(0, suite, "in", more), gpu());
+      const std::vector<Bytes> sealed = frames_of(out.seal(std::vector<Bytes>(400, clear_frame(0, 100, false))));
+      for (const Judged& one : in.open(sealed)) ASSERT_EQ(one.name(), "passes") << suite.proposal;
+      for (const Judged& one : in.open(sealed)) {
+        // With ESN those are taken for ones of the next 2^32, whose ICV would be another.
+        ASSERT_TRUE(one.name() == "ipsec_replay" || (esn && one.name() == "ipsec_bad_icv"))
+            << suite.proposal << one.name();
+      }
+    }
+  }
+}
+
 // Whatever order warps work in, numbers are those of the batch.
 TEST_P(IpsecOn, NumbersAreInTheOrderOfFrames) {
   IpsecTrial out(tunnels("out"), gpu());
@@ -220,6 +238,31 @@ TEST_P(IpsecOn, OfABatchThatAGpuLosesOnlyItsOwnPacketsAreDropped) {
 TEST(IpsecElement, ResultsOfTheNullDeviceArePassed) {
   IpsecTrial out(tunnels("out"));
   for (const Judged& one : out.seal(mixed_frames(100), Work::null)) EXPECT_EQ(one.name(), "passes");
+}
+
+// As VXLAN does, in the same buffer.
+TEST(IpsecElement, WhatATunnelMakesOfAPacketIsLookedAtAnew) {
+  IpsecTrial out("[ipsec]\n" + tunnel(0, suites[0], "out"));
+  const Bytes inner = PacketBuilder().ipv4("172.16.0.1", "172.16.0.2").udp(1000, 2000).payload(10).build();
+  const Bytes other = PacketBuilder().ipv4("172.16.0.3", "172.16.0.4").udp(1000, 4789).payload(60).build();
+  EXPECT_FALSE(out.leaves_wrapped(inner, clear_frame(0, 60, false)));
+  EXPECT_TRUE(out.leaves_wrapped(inner, other));
+}
+
+// From one tunnel into another, as at a hub: the error quotes what is protected.
+TEST(IpsecElement, AnErrorAboutSizeToASenderBehindAnSaIsSealed) {
+  const std::string back =
+      "[[ipsec.policy]]\ndirection = \"out\"\nsource = \"10.100.0.0/24\"\ndestination = \"10.0.0.0/16\"\n"
+      "tunnel_source = \"192.0.2.1\"\ntunnel_destination = \"192.0.2.2\"\nreqid = 1\n";
+  const std::vector<Bytes> large = {
+      PacketBuilder().ipv4("10.0.0.5", "10.100.0.9").dont_fragment().udp(1000, 2000).payload(1460).build()};
+  for (const bool is_behind : {false, true}) {
+    IpsecTrial out("[ipsec]\n" + tunnel(0, suites[0], "out") + (is_behind ? back : ""));
+    const std::vector<Judged> left = out.seal(large);
+    ASSERT_EQ(left[0].name(), "passes");
+    EXPECT_EQ(left[0].frame[14 + 9], is_behind ? 50 : 1);
+    EXPECT_EQ(out.metric("ipsec_size_answers"), 1U);
+  }
 }
 
 TEST(IpsecElement, CiphersThatThereAreNotAreRefused) {

@@ -29,7 +29,8 @@ inline std::unique_ptr<engine::Element> ipsec_of(const std::string& text) {
   auto file = Settings::from_text(text, "a.toml", diagnostics);
   EXPECT_TRUE(file) << (file ? "" : file.error().message);
   if (!file) return nullptr;
-  const engine::PortTable ports({{.name = "lan", .mac = {}}, {.name = "wan", .mac = {}}});
+  const engine::PortTable ports(
+      {{.name = "lan", .mac = {}}, {.name = "wan", .mac = {}}, {.name = "vx", .mac = {}, .is_virtual = true}});
   Settings section = file->section("ipsec");
   auto element = engine::find_element("ipsec")->make(section, ports);
   section.finish();
@@ -106,6 +107,19 @@ class IpsecTrial {
     std::vector<Judged> all;
     for (std::uint32_t i = 0; i < pass.batch.count; ++i) all.push_back(judge(pass.batch, i));
     return all;
+  }
+  // Whether what an element makes of `frame`, which the router has sent by port 2, a virtual one, leaves by port 1.
+  bool leaves_wrapped(const Bytes& frame, const Bytes& wrapped) {
+    Pass& routed = fill(0, {frame});
+    routed.rows[0] = {engine::Fate::sent, packet::no_reason, 2};
+    const std::uint16_t came_by = 0;
+    element().choose(routed.batch, {0, 1}, &came_by, emitter_);
+    EXPECT_EQ(routed.rows[0].fate, engine::Fate::sent);
+    rte_mbuf* one = routed.pointers[0];
+    std::ranges::copy(wrapped, rte_pktmbuf_mtod(one, std::uint8_t*));
+    one->data_len = static_cast<std::uint16_t>(wrapped.size());
+    one->pkt_len = one->data_len;
+    return element().leave(0, 1, &one, 1, emitter_) == 1;
   }
 
   Ipsec& element() { return static_cast<Ipsec&>(*element_); }
@@ -207,7 +221,7 @@ class IpsecTrial {
   std::unique_ptr<engine::Element> element_;
   Pass passes_[2];
   engine::LaneCounters counters_;
-  engine::Emitter emitter_{{}, 0, counters_, nullptr};
+  engine::Emitter emitter_{std::vector<port::Port*>(3), 0, counters_, nullptr};
 };
 
 }  // namespace sluice::function::test
