@@ -268,8 +268,7 @@ class Output {
 };
 
 // For an element whose compute() is jobs that threads can do at the same time, such as packets to be enciphered.
-// Helpers
-// ([engine] compute_cores) then do a part of what lanes compute (compute_share.h).
+// Helpers ([engine] compute_cores) then do a part of what lanes compute (compute_share.h).
 class Divisible {
  public:
   static constexpr std::string_view trait_name = "divisible";

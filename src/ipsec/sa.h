@@ -4,7 +4,7 @@
 // Three lines for each packet: what it needs to be framed; its numbers; the outer header's fields. What update()
 // replaces, these and the inner selector, is behind pointers.
 //
-// Thread-safety: lanes read all and change what says so. The control side (sa_store.h) writes the rest before lanes
+// Thread-safety: lanes read all and change what says so. The control side (databases.h) writes the rest before lanes
 // find it, and `state`, `outer`, `inner` and `limited` while they read.
 #pragma once
 

@@ -209,6 +209,7 @@ class Ipsec final : public engine::Element,
   void look_at_departed(engine::Batch& batch, engine::Span span);
   void seal_run(engine::Batch& batch, engine::Span run, const IpsecArea& area, ipsec::Sa& sa);
   bool is_protected(std::uint32_t lane, const rte_mbuf& frame);
+  bool is_of_host(const std::uint8_t* frame, const ipsec::PacketKey& key) const;
   static bool may_come_in_clear(const ipsec::View& view, const ipsec::PacketKey& key, Lane& lane);
   void answer_too_big(engine::Batch& batch, std::uint32_t i, std::uint16_t came_by, std::uint32_t mtu,
                       engine::Emitter& out);

@@ -94,7 +94,7 @@ void Ipsec::choose(engine::Batch& batch, engine::Span span, const std::uint16_t*
     const Asks asks = look_at_packet(frame, batch.length[i], keys[count]);
     if (asks == Asks::nothing) continue;
     if (asks == Asks::exempt) [[unlikely]] {
-      if (came_by[i - span.first] == engine::no_port) continue;
+      if (came_by[i - span.first] == engine::no_port && is_of_host(frame, keys[count])) continue;
       if (!was_opened && !may_come_in_clear(*view, keys[count], lane)) {
         batch.drop(i, ipsec_policy);
         continue;
@@ -130,6 +130,20 @@ void Ipsec::choose_none(engine::Batch& batch, engine::Span span) const {
       note_looked_at(batch, i);
     }
   }
+}
+
+// Whether the host has made it, and has not forwarded it: the kernel does that, too, with IP options for one. Whoever
+// forwards takes one off the hop limit that neighbour discovery has (RFC 4861 section 7.1).
+bool Ipsec::is_of_host(const std::uint8_t* frame, const ipsec::PacketKey& key) const {
+  if (key.protocol() == packet::protocol_icmpv6) {
+    std::uint16_t type;
+    std::memcpy(&type, frame + 12, sizeof type);
+    constexpr std::uint8_t undiminished = 255;
+    return type != packet::be16(packet::ethertype_ipv6) ||
+           frame[ethernet + offsetof(packet::Ipv6Header, hop_limit)] == undiminished;
+  }
+  return routing_ == nullptr ||
+         routing_->table().is_own(key.family(), reinterpret_cast<const std::uint8_t*>(&key.word[1]));
 }
 
 // Of IKE and neighbour discovery of others, which classify() has left alone because they could have been the gateway's.

@@ -265,6 +265,18 @@ TEST(IpsecElement, AnErrorAboutSizeToASenderBehindAnSaIsSealed) {
   }
 }
 
+// What the host sends may be neighbour discovery. What it forwards only looks like it.
+TEST(IpsecElement, NeighbourDiscoveryThatWasForwardedIsProtected) {
+  IpsecTrial out(tunnels("out"));
+  const auto solicitation = [](std::uint8_t hop_limit) {
+    return PacketBuilder().ipv6("2001:db8:1::5", "2001:db8:100:1::9").ttl(hop_limit).icmp6(135, 0).payload(16).build();
+  };
+  const std::vector<Bytes> clear = {solicitation(255), solicitation(254)};
+  const std::vector<Judged> left = out.seal(clear, Work::done, engine::no_port);
+  EXPECT_EQ(left[0].frame, clear[0]);
+  EXPECT_GT(left[1].frame.size(), clear[1].size());
+}
+
 TEST(IpsecElement, CiphersThatThereAreNotAreRefused) {
   Diagnostics diagnostics;
   auto file = Settings::from_text("[ipsec]\ncores_compute = [\"aes-gcm\", \"des\"]\n", "a.toml", diagnostics);

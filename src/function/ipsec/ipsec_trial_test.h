@@ -70,11 +70,11 @@ class IpsecTrial {
   IpsecTrial(const IpsecTrial&) = delete;
 
   // Frames that are about to leave by port 1: as they leave then, in their order.
-  std::vector<Judged> seal(const std::vector<Bytes>& frames, Work work = Work::done) {
+  std::vector<Judged> seal(const std::vector<Bytes>& frames, Work work = Work::done, std::uint16_t came_from = 0) {
     Pass& routed = fill(0, frames);
     Pass& departs = fill(1, {});
     for (engine::Row& row : routed.rows) row = {engine::Fate::sent, packet::no_reason, 1};
-    const std::vector<std::uint16_t> came_by(frames.size(), 0);
+    const std::vector<std::uint16_t> came_by(frames.size(), came_from);
     for (const engine::Span span : spans(routed.batch.count)) {
       element().choose(routed.batch, span, came_by.data(), emitter_);
       const std::uint32_t first = departs.batch.count;
