@@ -7,8 +7,8 @@
 // none of the next fork's by mistake. The thread goes on when all spans are finished: nothing that follows sees whether
 // a batch was shared. A helper that the machine does not run while it has a span delays the batch.
 //
-// Thread-safety: run() one thread; take(), compute() and finish() any. Cost: a fork and its join take 0.1 us, and 1 to 2
-// where a helper that sleeps is waked (compute_share_bench.cc).
+// Thread-safety: run() one thread; take(), compute() and finish() any. Cost: a fork and its join take 0.1 us, and 1 to
+// 2 where a helper that sleeps is waked (compute_share_bench.cc).
 #pragma once
 
 #include <algorithm>
@@ -27,8 +27,8 @@ class ComputeHelpers;
 inline constexpr std::uint32_t least_span = 16;
 // Of larger ones the last to be finished would keep the others waiting.
 inline constexpr std::uint32_t most_span = 64;
-// A batch with fewer jobs is not shared: it would be one span. With so many of 50 ns each it takes 0.9 us instead of 1.6
-// (AMD EPYC, two cores).
+// A batch with fewer jobs is not shared: it would be one span. With so many of 50 ns each it takes 0.9 us instead
+// of 1.6 (AMD EPYC, two cores).
 inline constexpr std::uint32_t least_shared = 2 * least_span;
 
 // Two spans for each thread, so that one which is slower, or comes late, keeps the others waiting for half of its

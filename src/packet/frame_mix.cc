@@ -32,7 +32,8 @@ Expected<FrameMix> FrameMix::make(std::string_view name, std::uint64_t seed) {
   if (ec == std::errc() && end == name.data() + name.size() && size >= smallest_frame && size <= largest_frame) {
     return FrameMix(std::string(name), {{whole, size, size, 1}}, seed);
   }
-  return make_error("'" + std::string(name) + "' is not a frame mix: it must be heavy-tail, imix, rtp, uniform or a size from " +
+  return make_error("'" + std::string(name) +
+                    "' is not a frame mix: it must be heavy-tail, imix, rtp, uniform or a size from " +
                     std::to_string(smallest_frame) + " to " + std::to_string(largest_frame));
 }
 

@@ -85,9 +85,9 @@ TEST(FrameMix, RefusesWhatItDoesNotKnow) {
   for (const char* name : {"", "63", "9217", "64 ", "-64", "0x40", "IMIX", "heavy", "99999999999"}) {
     const auto mix = FrameMix::make(name);
     ASSERT_FALSE(mix) << name;
-    EXPECT_EQ(
-        mix.error().message,
-        "'" + std::string(name) + "' is not a frame mix: it must be heavy-tail, imix, rtp, uniform or a size from 64 to 9216");
+    EXPECT_EQ(mix.error().message,
+              "'" + std::string(name) +
+                  "' is not a frame mix: it must be heavy-tail, imix, rtp, uniform or a size from 64 to 9216");
   }
 }
 

@@ -13,7 +13,8 @@
 // It stands before the bridge and the router alike: chain = ["srtp", "route"].
 //   classify()  finds the stream, prepares the packet: crypto::Job
 //   compute()   the jobs of a batch at once, in place, by intel-ipsec-mb, with helpers by compute_jobs(); launch() the
-//               same on a GPU (crypto/gpu_crypto.h). Jobs are of packets of streams alone: other frames cost a device nothing
+//               same on a GPU (crypto/gpu_crypto.h). Jobs are of packets of streams alone: other frames cost a device
+//               nothing
 //   apply()     finishes the packet: drops it, or sets its lengths and checksums
 // The UDP checksum of what is to be protected is checked (a wrong one would become a right one), and made anew of what
 // leaves. With a GPU that takes no more of a frame than its headers: the job asks for the payload's sums, and apply()
