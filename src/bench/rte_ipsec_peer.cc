@@ -168,7 +168,7 @@ class RteIpsecPeer::Core {
     if (wrong_ != 0) return std::to_string(wrong_) + " packets were refused";
     for (unsigned i = 0; i < looked_at; ++i) {
       const unsigned f = (first + i) % frames_of_core;
-      const std::string why = look_at(direction, f);
+      std::string why = look_at(direction, f);
       if (!why.empty()) return why;
     }
     return {};

@@ -69,7 +69,7 @@ std::vector<std::string> chain_with(std::string_view name, std::span<const std::
     if (goes_in_front(one)) add_in_front(made, one);
     if (forwards(one)) last = one;
   }
-  std::ranges::stable_partition(made, begins);
+  std::stable_partition(made.begin(), made.end(), begins);
   made.push_back(forwards(name) ? std::string(name) : last);
   return made;
 }
