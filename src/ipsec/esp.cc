@@ -15,7 +15,6 @@ using packet::be16;
 using packet::be32;
 using packet::EspHeader;
 using packet::header_at;
-using packet::Ipv4Header;
 using packet::Ipv6Header;
 using packet::UdpHeader;
 
