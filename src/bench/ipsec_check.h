@@ -1,6 +1,6 @@
-// What `bench ipsec` looks at in frames as they leave: OpenSSL opens what was sealed (tunnel_by_openssl.h), and what
-// comes out is what went in, as what was opened is; a router has taken one from its TTL, and nothing else has changed.
-// Of each tunnel the sequence numbers are those from 1 on, each once, and leave a lane in order.
+// What `bench ipsec` looks at in frames as they leave. OpenSSL opens what was sealed (tunnel_by_openssl.h). What comes
+// out is what went in. So is what the element has opened. Nothing but the TTL has changed, from which a router takes
+// one. Of each tunnel the sequence numbers are those from 1 on, each once, and leave a lane in order.
 //
 // Threads: frame() of each lane by its own thread; all else when no lane is in it, but for the counts.
 #pragma once

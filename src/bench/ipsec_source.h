@@ -1,10 +1,10 @@
 // The source of `bench ipsec`, in front of the chain: makes what a memory replay port hands out packets that the
 // element ipsec protects, or opens, each time anew, whatever they became the time before.
 //
-//   out  its headers are written (42 bytes), to a tunnel that is drawn at random; its payload is what the element has
-//        left there, which is as random as any
-//   in   a packet that OpenSSL has sealed beforehand is written into it, whole or, while it is not looked at, its ends
-//        (sealed_packets.h)
+//   out  Its headers are written, 42 bytes, to a tunnel that is drawn at random. The payload is what the element has
+//        left there.
+//   in   A packet that OpenSSL has sealed beforehand is written into it. Long ones that nobody looks at get new ends
+//        alone (sealed_packets.h).
 //
 // While it checks, it keeps what goes in, and looks at all that leaves (ipsec_check.h).
 //

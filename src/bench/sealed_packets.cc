@@ -132,20 +132,22 @@ Expected<SealedPackets> SealedPackets::make(const IpsecTunnels& tunnels, unsigne
 const SealedPackets::Sealed& SealedPackets::write(unsigned lane, Came& came, std::uint32_t& next,
                                                   std::uint32_t left_length, bool whole, std::uint8_t* bytes) const {
   const Sealed* sealed = &packet(lane, came.packet);
-  if (!whole && came.is_there && sealed->icvs != nullptr && left_length == sealed->clear_length &&
-      came.round + 1 < rounds) {
-    ++came.round;
-    rte_memcpy(bytes, sealed->frame, sealed->head);
-    rte_memcpy(bytes + sealed->tail, sealed->frame + sealed->tail,
-               std::size_t{sealed->length} - sealed->tail - sealed->icv);
-    std::memcpy(bytes + sealed->length - sealed->icv, sealed->icvs + std::size_t{came.round} * sealed->icv,
-                sealed->icv);
-  } else {
+  if (whole || !came.is_there || left_length != sealed->clear_length || came.round + 1 == rounds) {
     came = {next, 0, true};
     next = next + 1 == count_ ? 0 : next + 1;
     sealed = &packet(lane, came.packet);
     rte_memcpy(bytes, sealed->frame, sealed->length);
+    return *sealed;
   }
+  ++came.round;
+  if (sealed->icvs == nullptr) {
+    rte_memcpy(bytes, sealed->frame, sealed->length);
+    return *sealed;
+  }
+  rte_memcpy(bytes, sealed->frame, sealed->head);
+  rte_memcpy(bytes + sealed->tail, sealed->frame + sealed->tail,
+             std::size_t{sealed->length} - sealed->tail - sealed->icv);
+  std::memcpy(bytes + sealed->length - sealed->icv, sealed->icvs + std::size_t{came.round} * sealed->icv, sealed->icv);
   return *sealed;
 }
 

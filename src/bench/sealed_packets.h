@@ -1,10 +1,11 @@
 // What `bench ipsec` offers inbound: packets of all tunnels, sealed beforehand by OpenSSL, a share for each lane, one
 // behind another in memory.
 //
-// A frame that has such a packet and was opened has to be written anew before it can come again. A NIC would do that; a
-// core that copies a whole packet takes longer than the element. So a long packet comes several times while only its
-// ends are written anew: between them stays what opening has left there, which is as random as any ciphertext, and the
-// ICV is that which OpenSSL has made for it (TunnelByOpenssl::icvs_in_place). After `rounds` it is copied whole.
+// A frame whose packet was opened has to be written anew before it can come again. A NIC would do that. A core that
+// copies a whole packet takes longer than the element. So each packet comes `rounds` times. A short one is copied. Of a
+// long one only the ends are written anew. Between them stays what opening has left there, which is as random as any
+// ciphertext. OpenSSL has made the ICV of each round beforehand (TunnelByOpenssl::icvs_in_place).
+// Short ones come as often as long ones, or the sizes would not be those of the mix.
 //
 // Thread-safety: constant after it was made. Memory: the packets, 40 bytes for each, and an ICV for each round.
 #pragma once

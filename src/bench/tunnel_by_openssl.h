@@ -32,10 +32,10 @@ class TunnelByOpenssl {
   // `packet`: an IPv4 packet, all of it. Outer header, SPI, ICV, padding and next header are looked at.
   Expected<Opened> open(std::span<const std::uint8_t> packet) const;
 
-  // Of ESP. A packet that was opened in place can be opened again if its headers, IV, the first `head` and the last
-  // `tail` bytes of its text are as they were before, and what lies between is the plain text that opening has left
-  // there: then it is another packet, whose ICV this says. The ICVs of `rounds` such packets, each of the one before;
-  // the first is the packet's own. The text is as long as head and tail at least.
+  // Of ESP, for a packet that is to be opened in place again and again. Each time its headers, its IV, and the first
+  // `head` and last `tail` bytes of its text are written as they were. Between them stays the plain text that opening
+  // has left. So it is another packet each time, with an ICV of its own. The ICVs of `rounds` such packets: the first
+  // is the packet's own. The text is as long as head and tail together at least.
   Expected<std::vector<Bytes>> icvs_in_place(std::span<const std::uint8_t> packet, std::size_t head, std::size_t tail,
                                              unsigned rounds) const;
   // Bytes of the ESP header and the IV.
