@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdio>
@@ -85,8 +86,17 @@ class CudaStream final : public GpuStream {
   unsigned taken_ = 0;
 };
 
+// Of this process's GPUs, by index: those whose work may never end.
+constexpr std::size_t most_gpus = 64;
+std::array<std::atomic<Gone>, most_gpus> gone{};
+
+std::atomic<Gone>& gone_of(int index) {
+  return gone[static_cast<std::size_t>(index) % most_gpus];
+}
+
 // Kernels may still use it.
 void free_device(void* memory, int device) {
+  if (gone_of(device).load() != Gone::answers) return;
   cudaSetDevice(device);
   cudaDeviceSynchronize();
   cudaFree(memory);
@@ -96,6 +106,11 @@ class CudaGpu final : public Gpu {
  public:
   explicit CudaGpu(GpuInfo info) : info_(std::move(info)) {}
   ~CudaGpu() override {
+    if (!has_ended()) {
+      for (auto& stream : streams_) [[maybe_unused]] CudaStream* const stays = stream.release();
+      return;
+    }
+    gone_of(info_.index).store(Gone::answers);
     cudaSetDevice(info_.index);
     cudaDeviceSynchronize();  // nothing may still read what is freed below
     streams_.clear();
@@ -146,9 +161,20 @@ class CudaGpu final : public Gpu {
 
   bool lost() const override { return health_.lost(); }
   std::string why() const override { return health_.why(); }
-  void lose(const std::string& why) override { health_.lose(why); }
+  void lose(const std::string& why, Gone how) override {
+    if (how > gone_of(info_.index).load()) gone_of(info_.index).store(how);
+    health_.lose(why);
+  }
 
  private:
+  // Asks without waiting.
+  bool has_ended() const {
+    const Gone how = gone_of(info_.index).load();
+    if (how == Gone::hangs) return false;
+    return how == Gone::answers || std::ranges::none_of(streams_, [](const auto& stream) {
+             return cudaStreamQuery(static_cast<cudaStream_t>(stream->raw())) == cudaErrorNotReady;
+           });
+  }
   // Kernels get host pointers as they are; that needs unified addressing, which every 64-bit GPU since 2011 has.
   Expected<void> same_address(void* host, const char* what) {
     void* device = nullptr;
@@ -210,6 +236,10 @@ Expected<std::unique_ptr<Gpu>> Gpu::open(int index, unsigned streams) {
   if (index < 0 || static_cast<std::size_t>(index) >= gpus->size())
     return make_error("no GPU with index " + std::to_string(index) + ": this machine has " +
                       std::to_string(gpus->size()) + " (0 to " + std::to_string(gpus->size() - 1) + ")");
+  if (gone_of(index).load() != Gone::answers)
+    return make_error("GPU " + std::to_string(index) +
+                      " still has work of this process that did not end: another process can use it once this one has "
+                      "ended");
   auto gpu = std::make_unique<CudaGpu>((*gpus)[static_cast<std::size_t>(index)]);
   if (auto ok = gpu->open(streams); !ok) return tl::unexpected(ok.error());
   return gpu;

@@ -53,6 +53,13 @@ class GpuStream {
   static constexpr unsigned max_marks = 64;
 };
 
+// Of a GPU that is lost: what may still happen to the work that it has.
+enum class Gone : std::uint8_t {
+  answers,  // nothing, or it will end soon
+  silent,   // it may go on for ever
+  hangs,    // a call of the driver does not return: no other one is made
+};
+
 class Gpu {
  public:
   static Expected<std::unique_ptr<Gpu>> open(int index, unsigned streams);
@@ -71,7 +78,10 @@ class Gpu {
   virtual std::string why() const = 0;
   // Makes the GPU lost, for a reason that only the caller sees (a refused launch, a long silence), or for a test. The
   // first reason stays. Any thread.
-  virtual void lose(const std::string& why) = 0;
+  // Of a GPU that is `silent` or `hangs` the destructor, and that of its DeviceMemory, gives nothing back, because the
+  // driver would wait for the work: unless the work has ended, and the GPU is silent no more, its memory stays until
+  // the process ends. open() refuses it until then.
+  virtual void lose(const std::string& why, Gone how = Gone::answers) = 0;
 };
 
 }  // namespace sluice::device

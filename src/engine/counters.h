@@ -39,6 +39,8 @@ struct alignas(64) LaneCounters {
   Counter batches_cpu, frames_cpu;                   // computed by the lane's core
   Counter batches_gpu, frames_gpu;
   Counter batches_rescued, frames_rescued;  // computed by the core because the GPU failed
+  Counter frames_aside;                     // now: buffers that a GPU which does not answer may still write to
+  Counter longest_rescue;                   // ticks, of a batch from its sealing until the core had computed it
   Counter sealed_full;                      // batches handed on before the time point because they were full
   Counter receive_stalls;                   // polls that could not receive because every batch was in use
   Counter empty_polls;                      // polls that found no frame

@@ -13,6 +13,7 @@ namespace sluice::engine {
 namespace {
 
 constexpr unsigned most_lanes_of_a_port = 64;
+std::atomic<bool> left_behind{false};
 static_assert(batch_range.least >= burst_size);
 
 std::string us(std::chrono::nanoseconds time) {
@@ -393,7 +394,8 @@ Expected<void> Engine::attach_devices() {
                         .core = worker_cores[device],
                         .busy = placement_.busy,
                         .scheduling = placement_.scheduling,
-                        .jobs = jobs_ ? &jobs_->device(device) : nullptr};
+                        .jobs = jobs_ ? &jobs_->device(device) : nullptr,
+                        .silence = options_.device_silence};
     for (const auto& lane : lanes_) {
       if (lane->parts().clock == parts.clock) parts.lanes.push_back(lane.get());
     }
@@ -450,8 +452,9 @@ void Engine::stop() {
   }
   host_path_->stop();
   for (const auto& worker : workers_) {
-    worker->stop();
+    is_stuck_ |= !worker->stop();
   }
+  look_at_devices();
   if (jobs_) jobs_->stop();
   for (const auto& thread : threads_) {
     thread->stop();
@@ -460,6 +463,7 @@ void Engine::stop() {
   reserved_.reset();
   for (const auto& lane : lanes_) {
     lane->abandon();
+    is_stuck_ |= lane->has_aside();
   }
   pipeline_->stopped();
   for (const auto& port : ports_) {
@@ -467,8 +471,47 @@ void Engine::stop() {
   }
 }
 
+void Engine::look_at_devices() {
+  for (std::uint32_t g = 0; g < gpus_.size(); ++g) {
+    if (clocks_[g]->loss.how() != Loss::hung || gpus_[g]->lost()) continue;
+    log_loss(*gpus_[g], clocks_[g]->loss);
+    gpus_[g]->lose(clocks_[g]->loss.why(), device::Gone::hangs);
+    if (jobs_) jobs_->device(g).take_away();
+  }
+}
+
+// Never destroyed.
+void Engine::leave_behind() {
+  struct Remains {
+    std::vector<void*> host_memory;
+    std::vector<std::unique_ptr<device::Gpu>> gpus;
+    std::vector<std::unique_ptr<port::Port>> ports;
+    std::unique_ptr<Pipeline> pipeline;
+    std::vector<std::unique_ptr<Clock>> clocks;
+    std::vector<std::unique_ptr<Lane>> lanes;
+    std::unique_ptr<JobService> jobs;
+    std::vector<std::unique_ptr<Worker>> workers;
+  };
+  static auto& all = *new std::vector<Remains>;
+  all.push_back({std::move(host_memory_), std::move(gpus_), std::move(ports_), std::move(pipeline_), std::move(clocks_),
+                 std::move(lanes_), std::move(jobs_), std::move(workers_)});
+  left_behind.store(true);
+}
+
+bool is_left_behind() {
+  return left_behind.load();
+}
+
 Engine::~Engine() {
   stop();
+  if (is_stuck_) {
+    threads_.clear();
+    helpers_.reset();
+    host_path_.reset();
+    for (const auto& port : ports_) port->close();
+    leave_behind();
+    return;
+  }
   threads_.clear();
   helpers_.reset();
   workers_.clear();

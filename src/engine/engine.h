@@ -44,6 +44,10 @@ Expected<void> check_placement(const Options& options);
 // Whether the lanes' time points are spread over the cycle, on a GPU: as the options say, or as their chain wants it.
 bool staggers(const Options& options);
 
+// Whether an engine of this process was stuck (Engine::is_stuck()) when it went. The process is to end by _exit() then:
+// what CUDA does when it ends by exit() would wait for the same.
+bool is_left_behind();
+
 class Engine {
  public:
   // The EAL must run (port/eal.h). `open_gpu`: where a GPU comes from; a test may give one of its own.
@@ -59,6 +63,13 @@ class Engine {
   bool gpu_up() const;
   // The same of one of gpus(). A device that its worker left whole when the engine stopped is up.
   bool gpu_up(std::size_t gpu) const;
+  // Why and since when one of gpus() is lost.
+  const LossReport& gpu_loss(std::size_t gpu) const { return clocks_[gpu]->loss; }
+  // Gives up a GPU whose worker hangs: who waits for its tables and jobs waits no more. Cheap when there is none.
+  void look_at_devices();
+  // Whether a worker, or a GPU's work, is left behind, for stop() does not wait for it. What it may touch stays in
+  // memory when the engine goes.
+  bool is_stuck() const { return is_stuck_; }
   const Options& options() const { return options_; }
   const PortTable& port_table() const { return port_table_; }
   port::Port& port(std::size_t i) { return *ports_[i]; }
@@ -92,6 +103,7 @@ class Engine {
   Expected<void> place_threads(unsigned threads_limit);
   Expected<void> open_host_path();
   Expected<void*> batch_memory(std::size_t bytes);
+  DeviceMemory spare_memory();
   Expected<void> build_lanes();
   Expected<void> add_lane(std::uint16_t port, std::uint16_t lane_of_port);
   std::size_t most_lanes_of_a_thread() const;
@@ -102,6 +114,7 @@ class Engine {
   Expected<void> pin_frames(device::Gpu& gpu);
   Expected<void> attach_devices();
   Expected<void> open_jobs();
+  void leave_behind();
 
   Options options_;
   Timing timing_{};
@@ -123,6 +136,7 @@ class Engine {
   std::vector<std::unique_ptr<Worker>> workers_;  // of each GPU
   std::optional<ReservedCores> reserved_;         // while it runs
   std::atomic<bool> running_{false};
+  bool is_stuck_ = false;
 };
 
 }  // namespace sluice::engine

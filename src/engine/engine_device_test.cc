@@ -123,24 +123,6 @@ TEST(Engine, WhatWasLaunchedBeforeARefusedLaunchIsWaitedFor) {
   EXPECT_LE(stats.drops[device_lost], most_together * run.engine->options().batch);
 }
 
-TEST(Engine, ADeviceThatHangsIsGivenUpOn) {
-  auto gpu = std::make_unique<JitterGpu>(2);
-  JitterGpu& handle = *gpu;
-  Trial run{make_engine(replay_options("cuda:0"), std::move(gpu))};
-  ASSERT_TRUE(run.engine);
-  run.engine->start();
-  std::this_thread::sleep_for(std::chrono::milliseconds(50));
-  handle.hang();
-  std::this_thread::sleep_for(std::chrono::milliseconds(4500));
-  const std::uint64_t then = run.engine->stats().total.frames_cpu;
-  std::this_thread::sleep_for(std::chrono::milliseconds(100));
-  EXPECT_GT(run.engine->stats().total.frames_cpu, then);
-  run.engine->stop();
-  const EngineStats stats = run.engine->stats();
-  expect_conserved(stats);
-  EXPECT_FALSE(stats.gpu_up);
-}
-
 // 100 frames of a cycle are fewer than 256, but the core would need more than half of the cycle, or more than all of
 // it.
 TEST(Engine, FewFramesThatKeepACoreBusyGoToTheDevice) {

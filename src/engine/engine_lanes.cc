@@ -28,6 +28,18 @@ Expected<void*> Engine::batch_memory(std::size_t bytes) {
   return base;
 }
 
+// Of batches that a core computes in the place of those that a GPU keeps: no GPU gets them, and while none fails they
+// cost address space alone.
+DeviceMemory Engine::spare_memory() {
+  if (gpus_.empty()) return nullptr;
+  return [this](std::size_t bytes) -> Expected<void*> {
+    void* const base = std::aligned_alloc(64, bytes);
+    if (base == nullptr) return make_error("out of memory for spare batches: lower [engine] batch or batches");
+    host_memory_.push_back(base);
+    return base;
+  };
+}
+
 Expected<void> Engine::build_lanes() {
   if (helper_count() != 0) {
     helpers_ = std::make_unique<ComputeHelpers>(placement_.compute_cores, placement_.busy, placement_.scheduling);
@@ -80,7 +92,7 @@ Expected<void> Engine::add_lane(std::uint16_t port, std::uint16_t lane_of_port) 
   for (unsigned pass = 0; pass < pipeline_->passes(); ++pass) {
     auto ring = BatchRing::create(
         {index, options_.batches, options_.batch, pipeline_->areas(pass), pass, pipeline_->is_departing(pass)},
-        [this](std::size_t bytes) { return batch_memory(bytes); });
+        [this](std::size_t bytes) { return batch_memory(bytes); }, spare_memory());
     if (!ring) return tl::unexpected(ring.error());
     rings.push_back(std::move(*ring));
   }

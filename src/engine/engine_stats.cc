@@ -20,9 +20,11 @@ EngineStats::Lane& EngineStats::Lane::operator+=(const Lane& other) {
         &Lane::emitted,         &Lane::cloned,         &Lane::consumed,    &Lane::punted,      &Lane::dropped,
         &Lane::in_flight,       &Lane::batches_cpu,    &Lane::frames_cpu,  &Lane::batches_gpu, &Lane::frames_gpu,
         &Lane::batches_rescued, &Lane::frames_rescued, &Lane::sealed_full, &Lane::misses,      &Lane::misses_stalled,
-        &Lane::receive_stalls,  &Lane::empty_polls,    &Lane::measured,    &Lane::collecting,  &Lane::forwarding}) {
+        &Lane::frames_aside,    &Lane::receive_stalls, &Lane::empty_polls, &Lane::measured,    &Lane::collecting,
+        &Lane::forwarding}) {
     this->*field += other.*field;
   }
+  longest_rescue = std::max(longest_rescue, other.longest_rescue);
   return *this;
 }
 
@@ -63,6 +65,8 @@ void EngineStats::add(const engine::Lane& lane, int core) {
   one.frames_gpu = in.frames_gpu.get() + out.frames_gpu.get();
   one.batches_rescued = out.batches_rescued.get();
   one.frames_rescued = out.frames_rescued.get();
+  one.frames_aside = out.frames_aside.get();
+  one.longest_rescue = out.longest_rescue.get();
   one.sealed_full = in.sealed_full.get();
   one.receive_stalls = in.receive_stalls.get();
   one.empty_polls = in.empty_polls.get();

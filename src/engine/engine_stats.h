@@ -31,6 +31,8 @@ struct EngineStats {
                   consumed = 0, punted = 0, dropped = 0, in_flight = 0;
     std::uint64_t batches_cpu = 0, frames_cpu = 0, batches_gpu = 0, frames_gpu = 0, batches_rescued = 0,
                   frames_rescued = 0;
+    std::uint64_t frames_aside = 0;    // now: buffers that a GPU which does not answer may still write to
+    std::uint64_t longest_rescue = 0;  // ticks, of a batch from its sealing until a core had computed it; not a sum
     std::uint64_t sealed_full = 0, receive_stalls = 0, empty_polls = 0, misses = 0, misses_stalled = 0, measured = 0;
     std::uint64_t collecting = 0, forwarding = 0;  // ticks of rounds that moved something
     // What is counted, not where.

@@ -57,9 +57,13 @@ bool JobDevice::has_waiting() const {
 Expected<unsigned> JobDevice::work(bool frames) {
   if (!joined_) return 0;
   if (launched_) return look();
-  if (held_ == nullptr && (frames || makes_up_) && parts_.clock.now() < next_) return 0;
-  if (held_ == nullptr) held_ = gather();
-  return held_ == nullptr ? 0 : launch(*held_);
+  Kind* held = held_.load(std::memory_order_relaxed);
+  if (held == nullptr && (frames || makes_up_) && parts_.clock.now() < next_) return 0;
+  if (held == nullptr) held_.store(held = gather());
+  if (held == nullptr) return 0;
+  if (joined_) return launch(*held);
+  give_back_held(false);  // they were taken away meanwhile
+  return 0;
 }
 
 // Of the kinds in turn, the first one that has some.
@@ -102,7 +106,9 @@ Expected<unsigned> JobDevice::look() {
     case device::MarkState::done:
       break;
   }
-  finish(*held_);
+  launched_ = false;
+  Kind* const held = held_.exchange(nullptr);
+  if (held != nullptr) finish(*held);
   return 1;
 }
 
@@ -110,8 +116,6 @@ void JobDevice::finish(Kind& kind) {
   const auto jobs = static_cast<std::uint32_t>(kind.batch.count);
   kind.queue->kind().finish(kind.batch.batch(), parts_.device);
   kind.queue->deliver(JobQueue::By::gpu, kind.batch);
-  launched_ = false;
-  held_ = nullptr;
   const std::uint64_t took = parts_.clock.now() - began_;
   const std::uint64_t spacing = kind.pace.took(jobs, took);
   next_ = began_ + spacing;
@@ -127,13 +131,27 @@ void JobDevice::finish(Kind& kind) {
 }
 
 void JobDevice::leave(std::uint64_t until) {
-  if (!std::exchange(joined_, false)) return;
+  if (!joined_.exchange(false)) return;
+  device::MarkState state = device::MarkState::done;
   if (std::exchange(launched_, false)) {
     device::GpuStream& stream = parts_.gpu->stream(parts_.stream);
-    while (stream.poll() == device::MarkState::pending && parts_.clock.now() < until) rte_pause();
+    while ((state = stream.poll()) == device::MarkState::pending && parts_.clock.now() < until) rte_pause();
   }
-  if (Kind* const kind = std::exchange(held_, nullptr)) kind->queue->hand_over(kind->batch);
+  give_back_held(state == device::MarkState::pending);
   for (const Kind& kind : kinds_) kind.queue->gpu_leaves();
+}
+
+void JobDevice::take_away() {
+  if (!joined_.exchange(false)) return;
+  give_back_held(true);
+  for (const Kind& kind : kinds_) kind.queue->gpu_leaves();
+}
+
+void JobDevice::give_back_held(bool in_doubt) {
+  const Kind* const kind = held_.exchange(nullptr);
+  if (kind == nullptr) return;
+  JobQueue::Gathered held = kind->batch;  // a worker that hangs may be reading it
+  kind->queue->hand_over(held, in_doubt);
 }
 
 // --- The cores ---

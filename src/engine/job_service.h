@@ -54,8 +54,11 @@ class JobDevice {
   bool under_way() const { return launched_; }
   bool has_waiting() const;
   // What it has goes to the cores, once the GPU has let go of it or `until` is past; it takes no more. Does nothing
-  // when it has left.
+  // when it has left. Jobs that the GPU has not let go of by then are done on a core, but in slots that are not used
+  // again.
   void leave(std::uint64_t until);
+  // The same for a worker that hangs in a call of the driver. Any other thread.
+  void take_away();
 
  private:
   struct Kind {
@@ -67,14 +70,16 @@ class JobDevice {
   Expected<unsigned> look();
   Expected<unsigned> launch(Kind& kind);
   void finish(Kind& kind);
+  void give_back_held(bool in_doubt);
   Kind* gather();
 
   Parts parts_;
   std::uint64_t slice_, cycle_, hang_;  // ticks
   std::vector<Kind> kinds_;
   std::size_t turn_ = 0;
-  Kind* held_ = nullptr;  // gathered, and perhaps launched
-  bool launched_ = false, joined_ = false;
+  std::atomic<Kind*> held_{nullptr};  // gathered, and perhaps launched; whoever takes it out gives it back
+  bool launched_ = false;
+  std::atomic<bool> joined_{false};
   std::uint64_t began_ = 0, next_ = 0;
   bool makes_up_ = false;  // until next_, for a launch that was too long
 };

@@ -106,7 +106,7 @@ class ScriptedGpu : public device::Gpu {
   Expected<device::DeviceMemory> allocate_device(std::size_t) override { return make_error("none for a test"); }
   bool lost() const override { return lost_; }
   std::string why() const override { return "made to fail"; }
-  void lose(const std::string&) override { lost_ = true; }
+  void lose(const std::string&, device::Gone = device::Gone::answers) override { lost_ = true; }
   bool is_slow = false, refuses_marks = false;
 
  private:

@@ -108,7 +108,7 @@ JobAnswer JobClient::answer(std::uint32_t slot) const {
 
 void JobClient::release(std::uint32_t slot) {
   queue_.slots_[slot].state.store(JobQueue::Slot::State::free, std::memory_order_relaxed);
-  queue_.free_.push(slot);
+  if (!queue_.slots_[slot].in_doubt) queue_.free_.push(slot);
   under_way_.fetch_sub(1, std::memory_order_release);
 }
 
@@ -225,9 +225,10 @@ void JobQueue::give_back(std::uint32_t slot, JobOutcome outcome, std::uint64_t n
   client.bell_.ring();
 }
 
-void JobQueue::hand_over(Gathered& lost) {
+void JobQueue::hand_over(Gathered& lost, bool in_doubt) {
   add(handed_over_, lost.count);
   for (std::size_t i = 0; i < lost.count; ++i) {
+    slots_[lost.slots[i]].in_doubt |= in_doubt;
     slots_[lost.slots[i]].state.store(Slot::State::waiting, std::memory_order_relaxed);
     for_cores_.push(lost.slots[i]);
   }

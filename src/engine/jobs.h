@@ -233,8 +233,9 @@ class JobQueue {
   bool has_waiting(By by) const { return !(by == By::gpu ? for_gpus_ : for_cores_).empty(); }
   // Gives the jobs back to their clients as done.
   void deliver(By by, Gathered& done);
-  // A GPU has failed: the jobs that it had go to the thread on a core.
-  void hand_over(Gathered& lost);
+  // A GPU has failed: the jobs that it had go to the thread on a core. `in_doubt`: it may still write to them, so their
+  // slots are not used again.
+  void hand_over(Gathered& lost, bool in_doubt = false);
   // A GPU begins to do jobs; a GPU does no more.
   void gpu_joins() { gpus_.fetch_add(1); }
   void gpu_leaves();
@@ -255,6 +256,7 @@ class JobQueue {
     JobClient* client = nullptr;
     std::uint64_t tag = 0, deadline = 0, submitted = 0, ended = 0;
     JobOutcome outcome = JobOutcome::done;
+    bool in_doubt = false;  // a GPU may write to it for ever
     std::atomic<State> state{State::free};
   };
   using Count = std::atomic<std::uint64_t>;

@@ -368,6 +368,7 @@ std::uint64_t Lane::stall_ticks(std::uint64_t until) const {
 }
 
 void Lane::abandon() {
+  look_aside();
   const auto give_up = [this](rte_mbuf** frames, unsigned count) {
     collected_counters_.drops[stopped].add(count);
     show_drops(frames, count, stopped);
@@ -380,6 +381,7 @@ void Lane::abandon() {
   };
   for (const auto& ring : rings_) {
     for (Batch* batch = ring->oldest(); batch != nullptr; batch = ring->oldest()) {
+      left_on_device_ |= batch->to_device && batch->state.load() == BatchState::in_flight;
       give_up_rows(*batch, batch->count);
       ring->release();
     }

@@ -22,6 +22,7 @@
 #include "engine/batch_ring.h"
 #include "engine/bell.h"
 #include "engine/burst.h"
+#include "engine/clock.h"
 #include "engine/compute_share.h"
 #include "engine/emitter.h"
 #include "engine/flow_spread.h"
@@ -31,6 +32,7 @@
 #include "engine/load.h"
 #include "engine/options.h"
 #include "engine/pipeline.h"
+#include "engine/silence.h"
 #include "engine/stall.h"
 #include "port/port.h"
 
@@ -47,14 +49,6 @@ inline const packet::Reason stopped =
 
 // The most frames that a lane computes itself at a time (inline_pace.h).
 inline constexpr std::uint32_t inline_batch = 256;
-
-// How far a device's worker has come; written by the worker, read by its lanes.
-struct alignas(64) Clock {
-  std::atomic<bool> device_up{false};  // a GPU takes batches
-  std::atomic<bool> ended_up{false};   // it still did when its worker stopped: nothing ails it
-  StallWatch stalls;                   // of the worker's thread
-  Bell bell;                           // the worker's
-};
 
 class Lane {
  public:
@@ -133,6 +127,13 @@ class Lane {
   const Histogram& latency() const { return latency_; }
   // Frees what a stopped lane still holds, each counted as "stopped".
   void abandon();
+  // Whether a device may still write to batches, or to frames, of a lane that has stopped.
+  bool has_aside() const {
+    for (const auto& ring : rings_) {
+      if (ring->batches_aside() != 0) return true;
+    }
+    return left_on_device_;
+  }
 
  private:
   bool device_computes() const;
@@ -159,6 +160,9 @@ class Lane {
   void give_to_device(Batch& batch, BatchRing& ring, const Side& side);
   std::uint64_t compute_here(Batch& batch, const Side& side);
   void rescue(Batch& batch);
+  Batch* take_back(Batch& batch);
+  bool is_given_up(const Batch& batch);
+  void look_aside();
   unsigned forward_done();
   Batch* next_done(unsigned pass);
   unsigned forward_later();
@@ -203,6 +207,11 @@ class Lane {
   // The forwarder's, since a batch of the first pass was forwarded: work that has a bound (traits.h, BoundedWork), and
   // all that the passes behind it took.
   std::uint64_t bounded_ticks_ = 0, later_ticks_ = 0;
+  // The forwarder's: whether the worker is heard of, while a batch is away for long.
+  SilenceWatch worker_silence_;
+  std::uint64_t worker_looked_ = 0;
+  bool has_aside_ = false;       // batches of the lane are put aside
+  bool left_on_device_ = false;  // when the lane was abandoned
   Emitter emitter_;
   Admission admission_;
   LoadWatch load_;

@@ -17,6 +17,8 @@ constexpr std::uint32_t least_backlog = 4 * burst_size;
 }  // namespace
 
 unsigned Lane::forward_round() {
+  if (has_aside_) [[unlikely]]
+    look_aside();
   unsigned work = forward_done();
   if (emitter_.departing_count() != 0) [[unlikely]] {
     while (const unsigned more = forward_later()) work += more;  // the rows of its batch come first
@@ -88,7 +90,7 @@ Batch* Lane::next_done(unsigned pass) {
   if (state == BatchState::failed || state == BatchState::lost) {
     rescue(*batch);
   } else if (state != BatchState::done) {
-    return nullptr;
+    return batch->to_device && is_given_up(*batch) ? take_back(*batch) : nullptr;
   } else if (std::exchange(batch->to_device, false) && parts_.mode == Mode::full) {
     parts_.pipeline->compute_rest(*batch);
   }
@@ -236,11 +238,65 @@ void Lane::rescue(Batch& batch) {
   forwarder_.stalls->look(rte_rdtsc());
   compute_here(batch, forwarder_);
   forwarder_.stalls->resume(rte_rdtsc());
+  const std::uint64_t waited = rte_rdtsc() - batch.sealed_tsc;
+  if (waited > forwarded_counters_.longest_rescue.get()) forwarded_counters_.longest_rescue.set(waited);
   // Not those that lost() has dropped.
   std::uint32_t rescued = 0;
   for (std::uint32_t i = 0; i < batch.count; ++i) rescued += batch.row[i].fate != Fate::dropped ? 1 : 0;
   forwarded_counters_.batches_rescued.add(1);
   forwarded_counters_.frames_rescued.add(rescued);
+}
+
+// Whether its device answers for the batch no more. A worker that hangs in a call of its driver cannot say so itself:
+// its lanes see that it has not looked at its clock. Until then it is asked rarely, for the sake of its cache line.
+bool Lane::is_given_up(const Batch& batch) {
+  Clock& clock = *parts_.clock;
+  if (clock.takes_back.load(std::memory_order_acquire)) return true;
+  const std::uint64_t limit = clock.longest_call.load(std::memory_order_relaxed) / 2;
+  const std::uint64_t now = rte_rdtsc();
+  if (limit == 0 || now < batch.sealed_tsc + limit) return false;
+  if (const std::uint64_t looked = clock.looked_tsc.get(); looked != worker_looked_) {
+    worker_looked_ = looked;
+    worker_silence_.heard(now, limit / steps_of_silence);
+    return false;
+  }
+  if (worker_silence_.look(now) <= limit) return false;
+  clock.loss.report(Loss::hung);
+  clock.device_up.store(false);
+  clock.takes_back.store(true);
+  return true;
+}
+
+// What the worker had not taken yet is done here as it is. What is on the device is put aside, with the frames that the
+// device may still write to; null: there is no spare, and the batch waits.
+Batch* Lane::take_back(Batch& batch) {
+  if (BatchRing::take_sealed(batch)) {
+    batch.state.store(BatchState::failed, std::memory_order_relaxed);
+    rescue(batch);
+    return &batch;
+  }
+  BatchRing& ring = *rings_[batch.pass];
+  Batch* const fresh = ring.put_aside(batch);
+  if (fresh == nullptr) return nullptr;
+  parts_.pipeline->lost(*fresh, true);
+  for (std::uint32_t i = 0; i < fresh->count; ++i) {
+    if (fresh->row[i].fate == Fate::dropped && fresh->row[i].reason == device_lost) ring.hold(batch, fresh->mbuf[i]);
+  }
+  has_aside_ = true;
+  fresh->state.store(BatchState::failed, std::memory_order_relaxed);
+  rescue(*fresh);
+  return fresh;
+}
+
+void Lane::look_aside() {
+  std::uint64_t frames = 0;
+  has_aside_ = false;
+  for (const auto& ring : rings_) {
+    ring->look_aside();
+    frames += ring->frames_aside();
+    has_aside_ |= ring->batches_aside() != 0;
+  }
+  forwarded_counters_.frames_aside.set(frames);
 }
 
 void Lane::forward(Batch& batch) {

@@ -64,6 +64,8 @@ struct Options {
   unsigned batch = 4096;  // frames
   unsigned batches = 4;   // per lane
   unsigned streams = 4;   // CUDA streams
+  // For which a GPU may not answer before it is given up; 0: as docs/device-failure.md says.
+  std::chrono::nanoseconds device_silence{0};
   Poll poll = Poll::automatic;
   Scheduling scheduling = Scheduling::normal;
   Admit admission = Admit::automatic;

@@ -181,9 +181,15 @@ void Pipeline::null_result(Batch& batch) {
   }
 }
 
-void Pipeline::lost(Batch& batch) {
+void Pipeline::lost(Batch& batch, bool in_doubt) {
   for (Element* const element : passes_[batch.pass].on_device) {
-    if (auto* const recovery = element->trait<Recovery>()) recovery->lost(batch);
+    if (auto* const recovery = element->trait<Recovery>()) {
+      recovery->lost(batch);
+    } else if (in_doubt && element->shape().payloads == Payloads::changed) {
+      for (std::uint32_t i = 0; i < batch.count; ++i) {
+        if (batch.is_live(i)) batch.drop(i, device_lost);
+      }
+    }
   }
 }
 

@@ -102,7 +102,9 @@ class Pipeline {
   void compute_rest(Batch& batch);
   bool needs_device(const Batch& batch) const;
   void null_result(Batch& batch);
-  void lost(Batch& batch);
+  // `in_doubt`: the device may still be working on it. Then rows of elements that change frames, and say nothing of
+  // what they did, are lost, too.
+  void lost(Batch& batch, bool in_doubt = false);
   void apply(Batch& batch, Span span, Emitter& out) {
     for (Element* const element : passes_[batch.pass].elements) element->apply(batch, span, out);
   }

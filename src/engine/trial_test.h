@@ -135,6 +135,7 @@ class JitterGpu : public device::Gpu {
     Stream(JitterGpu& gpu, unsigned seed) : gpu_(gpu), random_(seed) {}
     void* raw() const override { return nullptr; }
     Expected<void> mark() override {
+      gpu_.wait_while_it_blocks();
       if (gpu_.lost() || gpu_.refuses_.exchange(false)) {
         return make_error("lost");
       }
@@ -143,13 +144,18 @@ class JitterGpu : public device::Gpu {
       return {};
     }
     device::MarkState poll() override {
-      if (gpu_.lost()) {
-        return device::MarkState::failed;
-      }
+      gpu_.wait_while_it_blocks();
       if (due_.empty()) {
         return device::MarkState::done;
       }
-      if (rte_rdtsc() < due_.front() || gpu_.hangs_.load()) {
+      if (gpu_.hangs_.load()) {
+        return device::MarkState::pending;
+      }
+      if (gpu_.lost()) {
+        due_.pop_front();
+        return device::MarkState::failed;
+      }
+      if (rte_rdtsc() < due_.front()) {
         return device::MarkState::pending;
       }
       due_.pop_front();
@@ -188,16 +194,27 @@ class JitterGpu : public device::Gpu {
   }
   bool lost() const override { return lost_.load(); }
   std::string why() const override { return "made to fail"; }
-  void lose(const std::string&) override { lost_.store(true); }
+  void lose(const std::string&, device::Gone how = device::Gone::answers) override {
+    gone_.store(how);
+    lost_.store(true);
+  }
+  device::Gone gone() const { return gone_.load(); }
   // One launch fails, and what was launched before goes on.
   void refuse() { refuses_.store(true); }
-  void hang() { hangs_.store(true); }
+  // Its work does not end, until it does.
+  void hang(bool hangs = true) { hangs_.store(hangs); }
+  // No call of its driver returns, until they do.
+  void block(bool blocks = true) { blocks_.store(blocks); }
+  void wait_while_it_blocks() const {
+    while (blocks_.load()) std::this_thread::sleep_for(std::chrono::microseconds(100));
+  }
 
  private:
   device::GpuInfo info_;
   std::vector<std::unique_ptr<Stream>> streams_;
   std::vector<void*> memory_;
-  std::atomic<bool> lost_{false}, refuses_{false}, hangs_{false};
+  std::atomic<bool> lost_{false}, refuses_{false}, hangs_{false}, blocks_{false};
+  std::atomic<device::Gone> gone_{device::Gone::answers};
 };
 
 // This thread may run on all cores while this lives: the EAL has pinned it to one.

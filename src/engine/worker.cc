@@ -10,28 +10,50 @@
 #include <string>
 #include <utility>
 
+#include "base/units.h"
+#include "device/name.h"
 #include "engine/placement.h"
 
 namespace sluice::engine {
 namespace {
+std::chrono::microseconds to_time(std::uint64_t ticks) {
+  return std::chrono::microseconds(ticks * 1'000'000 / rte_get_tsc_hz());
+}
+
 std::uint64_t to_tsc(std::chrono::nanoseconds time) {
   return static_cast<std::uint64_t>(static_cast<double>(time.count()) * static_cast<double>(rte_get_tsc_hz()) / 1e9);
 }
 
 // Launches under way in a stream where a launch is of several batches: the next is there when one is done.
 constexpr unsigned depth_together = 2, depth_of_one_lane = 1;
-constexpr std::chrono::seconds longest_silence{2};  // of a device, before it counts as lost
+constexpr unsigned silent_overruns = 4;   // times what a batch may take: for which a device may be silent at least
+constexpr unsigned cycles_of_a_call = 4;  // for which a call may last at least
+constexpr std::chrono::seconds patience_of_stopping{1};  // with a worker that is not heard of
 // While no lane sends to the device: how often routes that changed are sent there all the same.
 constexpr std::chrono::nanoseconds longest_sleep = std::chrono::milliseconds(20);
 }  // namespace
 
+void log_loss(const device::Gpu& gpu, LossReport& loss) {
+  if (!loss.is_to_be_logged()) return;
+  spdlog::error("{} ({}) is lost: {}. Its lanes compute on their own cores from now on",
+                device::gpu_name(gpu.info().index), gpu.info().name, loss.why());
+}
+
 Worker::Worker(Parts parts)
-    : parts_(std::move(parts)), streams_(parts_.gpu->stream_count() - (parts_.jobs != nullptr ? 1 : 0)) {
+    : parts_(std::move(parts)),
+      streams_(parts_.gpu->stream_count() - (parts_.jobs != nullptr ? 1 : 0)),
+      silence_limit_(parts_.silence.count() != 0
+                         ? SilenceLimit::fixed(to_tsc(parts_.silence))
+                         : SilenceLimit::learned(
+                               std::max(to_tsc(least_silence), to_tsc(parts_.timing.on_device()) * silent_overruns),
+                               to_tsc(most_silence))),
+      call_limit_(parts_.silence.count() != 0
+                      ? SilenceLimit::fixed(to_tsc(parts_.silence) * call_factor)
+                      : SilenceLimit::learned(to_tsc(least_silence) * call_factor, to_tsc(most_silence))) {
   for (Stream& stream : streams_) {
     stream.pending.resize(device::GpuStream::max_marks);
   }
   overrun_tsc_ = to_tsc(parts_.timing.on_device());
-  hang_tsc_ = to_tsc(longest_silence);
   slow_launch_tsc_ = to_tsc(std::chrono::microseconds(stall_gap_us));
   for (unsigned pass = 0; pass < parts_.pipeline->passes(); ++pass) {
     const Together together = parts_.pipeline->together(pass);
@@ -43,17 +65,44 @@ Worker::Worker(Parts parts)
 }
 
 void Worker::start() {
+  parts_.clock->looked_tsc.set(rte_rdtsc());
+  parts_.clock->longest_call.store(longest_call(), std::memory_order_relaxed);
   parts_.clock->device_up.store(parts_.mode != Mode::full || parts_.pipeline->device_ready(parts_.device));
   if (parts_.jobs != nullptr && parts_.mode == Mode::full) parts_.jobs->join();
   thread_ = std::thread([this] { run(); });
 }
 
-void Worker::stop() {
+bool Worker::stop() {
   stopping_.store(true);
-  if (thread_.joinable()) {
-    parts_.clock->bell.ring();
-    thread_.join();
+  if (!thread_.joinable()) return true;
+  parts_.clock->bell.ring();
+  if (!has_ended()) {
+    thread_.detach();
+    return false;
   }
+  thread_.join();
+  return true;
+}
+
+// False: it has not looked at its clock for a long time.
+bool Worker::has_ended() {
+  SilenceWatch silence;
+  const std::uint64_t patience = to_tsc(patience_of_stopping) + (parts_.clock->takes_back.load() ? 0 : longest_call());
+  std::uint64_t looked = 0;
+  while (!ended_.load(std::memory_order_acquire)) {
+    const std::uint64_t now = rte_rdtsc();
+    if (const std::uint64_t last = parts_.clock->looked_tsc.get(); last != std::exchange(looked, last)) {
+      silence.heard(now, patience / steps_of_silence);
+    } else if (silence.look(now) > patience) {
+      return false;
+    }
+    std::this_thread::sleep_for(std::chrono::microseconds(100));
+  }
+  return true;
+}
+
+std::uint64_t Worker::longest_call() const {
+  return std::max(call_limit_.get(), to_tsc(parts_.timing.cycle) * cycles_of_a_call);
 }
 
 void Worker::run() {
@@ -67,7 +116,11 @@ void Worker::run() {
   parts_.clock->stalls.resume(rte_rdtsc());
   for (;;) {
     const std::uint64_t now = rte_rdtsc();
+    parts_.clock->looked_tsc.set(now);
     parts_.clock->stalls.look(now);
+    if (parts_.clock->takes_back.load(std::memory_order_relaxed) && !given_up_) [[unlikely]] {
+      lose_device(parts_.clock->loss.why(), Loss::hung);
+    }
     if (now >= points.next()) {
       if (now - points.next() > cycle / 2 && !slept) {
         counters_.late_cycles.add(1);
@@ -79,10 +132,8 @@ void Worker::run() {
     if (work != 0) {
       counters_.busy.add(rte_rdtsc() - now);
     }
-    bool on_device = parts_.jobs != nullptr && parts_.jobs->under_way();
-    for (const Stream& stream : streams_) {
-      on_device |= stream.count != 0;
-    }
+    const bool on_device =
+        (parts_.jobs != nullptr && parts_.jobs->under_way()) || (has_pending() && !(left_ && stopping_.load()));
     if (stopping_.load(std::memory_order_relaxed) && !on_device) {
       break;
     }
@@ -97,13 +148,26 @@ void Worker::run() {
     rte_pause();
   }
   parts_.clock->ended_up.store(parts_.clock->device_up.exchange(false));
-  if (parts_.jobs != nullptr) parts_.jobs->leave(rte_rdtsc() + hang_tsc_);
-  // Lanes may have sealed for the device in the last moment.
+  if (parts_.jobs != nullptr) parts_.jobs->leave(rte_rdtsc() + silence_limit_.get());
+  fail_sealed();  // lanes may have sealed for the device in the last moment
+  ended_.store(true, std::memory_order_release);
+}
+
+unsigned Worker::fail_sealed() {
+  unsigned failed = 0;
   for (Lane* lane : parts_.lanes) {
     for (unsigned pass = 0; pass < passes_.size(); ++pass) {
-      while (Batch* batch = lane->ring(pass).next_sealed()) finish(*batch, BatchState::failed);
+      while (Batch* batch = lane->ring(pass).next_sealed()) {
+        finish(*batch, BatchState::failed);
+        ++failed;
+      }
     }
   }
+  return failed;
+}
+
+bool Worker::has_pending() const {
+  return std::ranges::any_of(streams_, [](const Stream& stream) { return stream.count != 0; });
 }
 
 // A cycle begins with the first lane's. All time points that were slept through are over: a lane's frames are counted
@@ -116,6 +180,7 @@ void Worker::pass_time_points(TimePoints& points, std::uint64_t now) {
   });
   if (!begins) return;
   counters_.cycles.add(1);
+  parts_.clock->longest_call.store(longest_call(), std::memory_order_relaxed);
   if (parts_.mode == Mode::full && !given_up_) {
     begin_cycle();
   }
@@ -127,6 +192,8 @@ void Worker::begin_cycle() {
     lose_device(begun.error().message);
   } else if (!parts_.clock->device_up.load(std::memory_order_relaxed) && parts_.pipeline->device_ready(parts_.device)) {
     parts_.clock->device_up.store(true);
+    // Lanes may have given it up while this call lasted.
+    if (parts_.clock->takes_back.load()) parts_.clock->device_up.store(false);
     spdlog::info("{} takes part from now on", parts_.gpu->info().name);
   }
   parts_.clock->stalls.resume(rte_rdtsc());
@@ -159,12 +226,14 @@ bool Worker::sleep_until(std::uint64_t point) {
 unsigned Worker::work_on_jobs() {
   if (parts_.jobs == nullptr) return 0;
   // Behind submit(): what is sealed is there, if streams have capacity for it, or they are full.
-  auto work = parts_.jobs->work(std::ranges::any_of(streams_, [](const Stream& stream) { return stream.count != 0; }));
+  auto work = parts_.jobs->work(has_pending());
   if (!work) lose_device(work.error().message);
   return work ? *work : 1;
 }
 
 unsigned Worker::submit() {
+  if (given_up_) [[unlikely]]
+    return fail_sealed();
   unsigned work = 0;
   for (std::size_t tried = 0; tried < streams_.size(); ++tried) {
     const unsigned s = idlest_stream();
@@ -201,6 +270,7 @@ unsigned Worker::idlest_stream() const {
 // Of the passes in turn, the first one that has some.
 void Worker::gather(Launch& launch) {
   launch.count = 0;
+  launch.refused = false;
   launch.bytes = 0;
   for (std::size_t tried = 0; tried < passes_.size() && launch.count == 0; ++tried) {
     const unsigned pass = next_pass_;
@@ -240,7 +310,6 @@ void Worker::gather_of_one_lane(unsigned pass, Launch& launch) {
 }
 
 void Worker::take(Batch* batch, Launch& launch) const {
-  batch->state.store(BatchState::in_flight, std::memory_order_relaxed);
   batch->device = parts_.device;
   launch.batch[launch.count++] = batch;
   launch.bytes += batch->bytes;
@@ -258,19 +327,29 @@ void Worker::submit(unsigned s) {
   // What the driver takes is the engine's time and not the machine's, so it is not counted as a stall.
   const std::uint64_t after = rte_rdtsc();
   counters_.slow_launches.add(after - launch.tsc > slow_launch_tsc_ ? 1 : 0);
+  call_limit_.took(after - launch.tsc);
   parts_.clock->stalls.resume(after);
   if (!launched) {
+    // A part of it may have been launched.
+    launch.refused = true;
+    const bool answers = gpu_stream.mark().has_value();
+    if (answers) streams_[s].push();
     lose_device(launched.error().message);
-    finish(launch, BatchState::lost);
+    if (!answers) finish(launch, BatchState::lost);
     return;
   }
   counters_.launches.add(1);
+  if (streams_[s].count == 0) streams_[s].silence.heard(launch.tsc, step());
   streams_[s].push();
 }
 
 // To ask a stream is a call of the driver. The launch that has been there longest is the likeliest to be done; the
 // others are asked in turn, one at a time.
 unsigned Worker::reap() {
+  if (given_up_) [[unlikely]] {
+    reap_lost();
+    return 0;
+  }
   unsigned work = 0;
   for (;;) {
     const Stream* first = nullptr;
@@ -293,13 +372,13 @@ unsigned Worker::reap(unsigned s) {
   Stream& stream = streams_[s];
   device::GpuStream& gpu_stream = parts_.gpu->stream(s);
   unsigned work = 0;
-  for (; stream.count != 0; ++work) {
+  for (; stream.count != 0 && !given_up_; ++work) {
     const Launch launch = stream.oldest();
     const device::MarkState state = gpu_stream.poll();
-    const std::uint64_t spent = rte_rdtsc() - launch.tsc;
+    const std::uint64_t now = rte_rdtsc();
     if (state == device::MarkState::pending) {
-      if (spent > hang_tsc_) {
-        lose_device("it has not finished a batch for " + std::to_string(longest_silence.count()) + " s");
+      if (stream.silence.look(now) > silence_limit_.get()) {
+        lose_device("it has not finished a batch for " + duration_text(to_time(silence_limit_.get())), Loss::silent);
       }
       break;
     }
@@ -309,6 +388,8 @@ unsigned Worker::reap(unsigned s) {
       finish(launch, BatchState::lost);
       return work + 1;
     }
+    silence_limit_.took(now - launch.tsc);
+    stream.silence.heard(now, step());
     hand_back(launch);
   }
   return work;
@@ -334,28 +415,41 @@ void Worker::finish(Batch& batch, BatchState state) {
   batch.state.store(state, std::memory_order_release);
 }
 
-// What is on the device may still be worked on, so its batches are handed back one by one as their marks answer. A
-// device that does not answer at all is given up on after `longest_silence`.
-void Worker::lose_device(const std::string& why) {
+// What is on the device may still be worked on, so its batches are handed back one by one as their marks answer.
+void Worker::lose_device(const std::string& why, Loss how) {
   parts_.clock->device_up.store(false);
-  if (!std::exchange(given_up_, true)) {
-    spdlog::error("{} is lost ({}): every batch runs on the CPU from now on", parts_.gpu->info().name, why);
-  }
-  const std::uint64_t until = rte_rdtsc() + to_tsc(longest_silence);
+  if (std::exchange(given_up_, true)) return;
+  parts_.clock->loss.report(how, why);
+  log_loss(*parts_.gpu, parts_.clock->loss);
+  lost_silence_.heard(rte_rdtsc(), step());
+  if (how != Loss::failed) parts_.clock->takes_back.store(true, std::memory_order_release);
+  reap_lost();
+}
+
+// When nothing is on the device any more, or it has been silent for too long, it is left.
+void Worker::reap_lost() {
   for (unsigned s = 0; s < streams_.size(); ++s) {
     for (Stream& stream = streams_[s]; stream.count != 0; stream.pop()) {
-      device::MarkState state = parts_.gpu->stream(s).poll();
-      while (state == device::MarkState::pending && rte_rdtsc() < until) {
-        rte_pause();
-        state = parts_.gpu->stream(s).poll();
-      }
-      finish(stream.oldest(), state == device::MarkState::done ? BatchState::done : BatchState::lost);
+      const device::MarkState state = parts_.gpu->stream(s).poll();
+      if (state == device::MarkState::pending) break;
+      lost_silence_.heard(rte_rdtsc(), step());
+      const bool done = state == device::MarkState::done && !stream.oldest().refused;
+      finish(stream.oldest(), done ? BatchState::done : BatchState::lost);
     }
   }
-  if (parts_.jobs != nullptr) parts_.jobs->leave(until);
+  if (left_) return;
+  const bool takes_back = parts_.clock->takes_back.load(std::memory_order_relaxed);
+  if (!has_pending() || takes_back || lost_silence_.look(rte_rdtsc()) > silence_limit_.get()) leave_device();
+}
+
+void Worker::leave_device() {
+  left_ = true;
+  const bool answers = !has_pending() && !parts_.clock->takes_back.load();
+  if (!answers) parts_.clock->takes_back.store(true, std::memory_order_release);
+  if (parts_.jobs != nullptr) parts_.jobs->leave(answers ? rte_rdtsc() + silence_limit_.get() : 0);
   parts_.pipeline->device_gone(parts_.device);
   // Last, because a lost GPU answers every mark with a failure: what follows its tables gives up now.
-  parts_.gpu->lose(why);
+  parts_.gpu->lose(parts_.clock->loss.why(), answers ? device::Gone::answers : device::Gone::silent);
 }
 
 }  // namespace sluice::engine

@@ -9,8 +9,11 @@
 //
 // When polling is adaptive it sleeps between time points, and through them while no lane sends to the device.
 //
-// When the device fails, its pending batches are handed back as lost, later ones as failed (their lanes compute them),
-// device_up falls, and the worker goes on notifying lanes of time points so that nothing waits.
+// When the device fails (docs/device-failure.md), device_up falls, later batches are handed back as failed (their lanes
+// compute them), and what is on the device is handed back as its marks answer. When they do not for the limit of
+// silence, lanes take back what they have there, and the worker only waits for the marks, so that memory that was put
+// aside can be used again. It goes on notifying lanes of time points, so that nothing waits. A worker that hangs in a
+// call of the driver itself is seen by the lanes (lane.h).
 #pragma once
 
 #include <array>
@@ -26,6 +29,7 @@
 #include "engine/job_service.h"
 #include "engine/lane.h"
 #include "engine/pipeline.h"
+#include "engine/silence.h"
 #include "engine/time_points.h"
 
 namespace sluice::engine {
@@ -38,6 +42,9 @@ struct WorkerCounters {
   Counter launches;       // of one batch or several
   Counter busy;           // time-stamp counter ticks of rounds that launched or handed back
 };
+
+// One line of the log for a loss, whoever sees it first.
+void log_loss(const device::Gpu& gpu, LossReport& loss);
 
 class Worker {
  public:
@@ -52,14 +59,18 @@ class Worker {
     int core;
     bool busy;
     Scheduling scheduling;
-    JobDevice* jobs = nullptr;  // null: the chain submits none. Else the GPU's last stream is theirs.
+    JobDevice* jobs = nullptr;            // null: the chain submits none. Else the GPU's last stream is theirs.
+    std::chrono::nanoseconds silence{0};  // for which the device may not answer; 0: as docs/device-failure.md says
   };
   explicit Worker(Parts parts);
   ~Worker() { stop(); }
 
   void start();
-  // Ends after every batch that is on the device has come back.
-  void stop();
+  // Ends after every batch that is on the device has come back, or is given up. False: the worker hangs in a call of
+  // the driver. It is left behind, and all that its Parts name has to stay.
+  bool stop();
+  // Whether the thread has ended; waits for it for as long as stop() does.
+  bool has_ended();
 
   const WorkerCounters& counters() const { return counters_; }
   // Time from sealing a batch to handing it back, in time-stamp counter ticks: T_S of the running
@@ -73,6 +84,7 @@ class Worker {
     std::size_t count = 0;
     std::uint64_t tsc = 0;    // when it was submitted
     std::uint64_t bytes = 0;  // of its frames
+    bool refused = false;     // a part of it may be on the device
     std::span<Batch* const> batches() const { return {batch.data(), count}; }
   };
   struct Stream {
@@ -80,6 +92,7 @@ class Worker {
     unsigned head = 0;
     unsigned count = 0;
     std::uint64_t bytes = 0;  // under way
+    SilenceWatch silence;
     const Launch& oldest() const { return pending[head]; }
     Launch& next() { return pending[(head + count) % pending.size()]; }
     void push() {
@@ -105,7 +118,14 @@ class Worker {
   void hand_back(const Launch& launch);
   void pass_time_points(TimePoints& points, std::uint64_t now);
   void begin_cycle();
-  void lose_device(const std::string& why);
+  void lose_device(const std::string& why, Loss how = Loss::failed);
+  void reap_lost();
+  void leave_device();
+  unsigned fail_sealed();
+  bool has_pending() const;
+  // What counts of the time between two looks at a silent device, at most.
+  std::uint64_t step() const { return silence_limit_.get() / steps_of_silence; }
+  std::uint64_t longest_call() const;
   static void finish(Batch& batch, BatchState state);
   static void finish(const Launch& launch, BatchState state);
   // Until the time point, or longer when nobody waits for it; whether it was longer.
@@ -127,11 +147,13 @@ class Worker {
   unsigned next_pass_ = 0;
   std::uint64_t overrun_tsc_ = 0;
   std::uint64_t slow_launch_tsc_ = 0;
-  std::uint64_t hang_tsc_ = 0;
-  bool given_up_ = false;  // on the device
+  SilenceLimit silence_limit_, call_limit_;
+  SilenceWatch lost_silence_;  // of the device, since it was given up
+  bool given_up_ = false;      // on the device: it gets no more
+  bool left_ = false;          // and its tables, jobs and what it has not answered for are given up, too
   // Launches that a stream may have under way.
   unsigned depth_ = device::GpuStream::max_marks;
-  std::atomic<bool> stopping_{false};
+  std::atomic<bool> stopping_{false}, ended_{false};
   std::thread thread_;
 };
 

@@ -168,13 +168,14 @@ class HandGpu : public JitterGpu {
       return {};
     }
     device::MarkState poll() override {
+      while (blocks.load()) std::this_thread::sleep_for(std::chrono::microseconds(100));
       if (done.load() == allowed.load()) return device::MarkState::pending;
       done.fetch_add(1);
       return device::MarkState::done;
     }
     unsigned pending_marks() const override { return marks.load() - done.load(); }
     std::atomic<unsigned> marks{0}, done{0}, allowed{0};
-    std::atomic<bool> refuses{false};
+    std::atomic<bool> refuses{false}, blocks{false};
   };
   HandGpu() : JitterGpu(0) {}
   unsigned stream_count() const override { return static_cast<unsigned>(hands.size()); }
@@ -209,7 +210,8 @@ class WorkerTogether : public LaneTest {
                       .mode = Mode::full,
                       .core = sched_getcpu(),
                       .busy = true,
-                      .scheduling = Scheduling::normal});
+                      .scheduling = Scheduling::normal,
+                      .silence = silence_});
   }
   void TearDown() override {
     for (HandGpu::Stream& hand : gpu_.hands) hand.allowed.store(~0U);
@@ -243,6 +245,7 @@ class WorkerTogether : public LaneTest {
   }
   static bool is(const Batch* batch, BatchState state) { return batch->state.load() == state; }
 
+  std::chrono::nanoseconds silence_ = std::chrono::minutes(1);
   HandGpu gpu_;
   Launches together_;
   Together how_ = Together::of_any_lane;
@@ -360,15 +363,61 @@ TEST_P(RefusedTogether, EveryBatchOfTheLaunchIsLost) {
   (by_element ? together_.refuses : gpu_.hands[1].refuses).store(true);
   gpu_.hands[1].allowed.store(1);
   ASSERT_TRUE(comes([&] { return !clock_.device_up.load(); }));
-  // The worker waits for what was launched before.
-  for (HandGpu::Stream& hand : gpu_.hands) hand.allowed.store(2);
+  // The worker waits for what was launched before, and for what may have been launched of the refused one.
+  for (HandGpu::Stream& hand : gpu_.hands) hand.allowed.store(~0U);
   for (const Batch* const batch : refused) EXPECT_TRUE(comes([&] { return is(batch, BatchState::lost); }));
-  for (const Batch* const batch : before) EXPECT_TRUE(is(batch, BatchState::done));
-  EXPECT_TRUE(gpu_.lost());
+  for (const Batch* const batch : before) EXPECT_TRUE(comes([&] { return is(batch, BatchState::done); }));
+  EXPECT_TRUE(comes([&] { return gpu_.lost(); }));
   const Batch* const later = seal(0);
   EXPECT_TRUE(comes([&] { return is(later, BatchState::failed); }));
   EXPECT_EQ(worker_->counters().launches.get(), 4U);
 }
+// What it may still touch stays: so this test has it end before all of that goes.
+TEST_F(WorkerTogether, StoppingDoesNotWaitForACallThatHangs) {
+  silence_ = std::chrono::milliseconds(10);
+  make_worker();
+  worker_->start();
+  ASSERT_TRUE(comes([&] { return clock_.device_up.load(); }));
+  for (HandGpu::Stream& hand : gpu_.hands) hand.blocks.store(true);
+  const Batch* const batch = seal(0);
+  ASSERT_TRUE(comes([&] { return together_.launched().size() == 1; }));
+  EXPECT_FALSE(worker_->stop());
+  EXPECT_TRUE(is(batch, BatchState::in_flight));
+  for (HandGpu::Stream& hand : gpu_.hands) {
+    hand.allowed.store(~0U);
+    hand.blocks.store(false);
+  }
+  EXPECT_TRUE(comes([&] { return is(batch, BatchState::done); }));
+  EXPECT_TRUE(comes([&] { return worker_->has_ended(); }));
+}
+
+TEST_F(WorkerTogether, StoppingDoesNotWaitForAKernelThatNeverEnds) {
+  silence_ = std::chrono::milliseconds(10);
+  make_worker();
+  worker_->start();
+  const Batch* const batch = seal(0);
+  ASSERT_TRUE(comes([&] { return clock_.takes_back.load(); }));
+  EXPECT_EQ(clock_.loss.how(), Loss::silent);
+  EXPECT_EQ(gpu_.gone(), device::Gone::silent);
+  EXPECT_TRUE(worker_->stop());
+  EXPECT_TRUE(is(batch, BatchState::in_flight)) << "it is the device's";
+}
+
+// One stream that answers says nothing of another one's.
+TEST_F(WorkerTogether, AStreamIsSilentByItself) {
+  silence_ = std::chrono::milliseconds(50);
+  make_worker();
+  worker_->start();
+  seal(0, 1000);
+  ASSERT_TRUE(comes([&] { return gpu_.hands[0].pending_marks() == 1; }));
+  gpu_.hands[1].allowed.store(~0U);
+  EXPECT_TRUE(comes([&] {
+    seal(1, 10);
+    return clock_.takes_back.load() || lanes_[1]->ring().oldest() == nullptr;
+  }));
+  EXPECT_TRUE(comes([&] { return clock_.takes_back.load(); }));
+}
+
 INSTANTIATE_TEST_SUITE_P(ByTheElementOrTheStream, RefusedTogether, testing::Bool());
 
 }  // namespace
