@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <cstdlib>
 #include <memory>
 #include <string_view>
 
@@ -12,6 +13,7 @@
 #include "cli/commands.h"
 #include "cli/output_end.h"
 #include "cli/signals.h"
+#include "engine/engine.h"
 
 int main(int argc, char** argv) {
   sluice::name_last_exception();
@@ -45,5 +47,10 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     status = app.exit(error) == 0 ? 0 : 2;
   }
-  return sluice::cli::end_output(status);
+  status = sluice::cli::end_output(status);
+  if (sluice::engine::is_left_behind()) {
+    spdlog::shutdown();
+    std::_Exit(status);
+  }
+  return status;
 }

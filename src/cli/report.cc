@@ -98,7 +98,9 @@ std::string stats_report(const Snapshot& s) {
     out += fmt::format("device       {} ({}) {}: {} batches, {} frames", device.name, device.text, device.state,
                        device.batches, device.frames);
     if (device.rescued_frames != 0) out += fmt::format(", {} of them rescued", device.rescued_frames);
+    if (device.frames_aside != 0) out += fmt::format(", {} buffers aside", device.frames_aside);
     out += "\n";
+    if (!device.why.empty()) out += "             " + control::device_text(device) + "\n";
   }
   for (const control::HelperSnapshot& helper : s.helpers) {
     out += fmt::format("helper       core {}: {} jobs of {} parts of batches, {} busy\n", helper.core, helper.jobs,

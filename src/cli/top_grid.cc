@@ -147,7 +147,8 @@ Grid device_grid(const Snapshot& now, const Rates& rates) {
     const DeviceSnapshot& device = now.devices[i];
     const auto rate = [&](auto field) { return number(rates.per_second(&Snapshot::devices, i, field)); };
     grid.rows.push_back({text(device.name), text(device.state, device.state != "up"), rate(&DeviceSnapshot::batches),
-                         rate(&DeviceSnapshot::frames), count(device.rescued_frames), text(device.text)});
+                         rate(&DeviceSnapshot::frames), count(device.rescued_frames),
+                         text(device.why.empty() ? device.text : control::device_text(device))});
   }
   for (std::size_t i = 0; i < now.helpers.size(); ++i) {
     const auto rate = [&](auto field) { return rates.per_second(&Snapshot::helpers, i, field); };

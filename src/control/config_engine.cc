@@ -19,6 +19,7 @@ namespace sluice::control {
 namespace {
 
 constexpr std::chrono::nanoseconds longest_deadline = std::chrono::seconds(10);
+constexpr std::chrono::nanoseconds least_silence = std::chrono::milliseconds(1), most_silence = std::chrono::minutes(1);
 constexpr std::int64_t highest_core = 1023;
 constexpr int highest_gpu = 15;
 constexpr std::uint64_t least_memory = 64ULL << 20;
@@ -237,6 +238,11 @@ const std::vector<Option<engine::Options>>& engine_settings() {
       option::number("batch", &Options::batch, range_of(batch_range, "frames"), "frames of a batch at most"),
       option::number("batches", &Options::batches, range_of(batches_range, "batches"), "batches of a lane"),
       option::number("streams", &Options::streams, range_of(streams_range, "streams"), "CUDA streams"),
+      option::duration("device_silence", &Options::device_silence, "auto",
+                       "for so long a GPU may not answer for what it has before it is given up, and its lanes compute; "
+                       "a call of its driver may take ten times as long. `\"auto\"`: by how long batches take, 10 ms "
+                       "at least and two seconds at most ([when a GPU fails](device-failure.md))")
+          .takes("`\"auto\"`, or a time from `\"1ms\"` to `\"60s\"`"),
       option::word(
           "poll", &Options::poll, {{"auto", Poll::automatic}, {"busy", Poll::busy}, {"adaptive", Poll::adaptive}},
           "`\"busy\"`: lanes never sleep; `\"adaptive\"`: they sleep when idle, up to a quarter of the deadline where "
@@ -316,6 +322,11 @@ void read_engine(Settings root, engine::Options& options) {
   section.finish();
   if (options.deadline > longest_deadline) {
     section.error("deadline", "allowed is at most " + duration_text(longest_deadline));
+  }
+  const auto silence = options.device_silence;
+  if (silence.count() != 0 && (silence < least_silence || silence > most_silence)) {
+    section.error("device_silence",
+                  "allowed is from " + duration_text(least_silence) + " to " + duration_text(most_silence));
   }
 }
 

@@ -24,6 +24,18 @@ TEST(Config, BoundAboveTheDeadlineIsRefusedWhereACycleIsUsed) {
   EXPECT_TRUE(Config::from_text(with_chain(timing + "engine.device = \"cpu\"\n") + good_port, "r.toml").ok());
 }
 
+TEST(Config, ADeviceMayBeSilentForAMillisecondToAMinute) {
+  const auto silence = [](const std::string& value) {
+    return Config::from_text(with_chain("engine.device_silence = \"" + value + "\"\n") + good_port, "r.toml");
+  };
+  EXPECT_EQ(silence("auto").engine.device_silence.count(), 0);
+  EXPECT_EQ(silence("20ms").engine.device_silence, std::chrono::milliseconds(20));
+  for (const char* const wrong : {"999us", "61s"}) {
+    EXPECT_THAT(silence(wrong).diagnostics().lines, ElementsAre("r.toml:2: [engine] device_silence = \"" +
+                                                                std::string(wrong) + "\": allowed is from 1ms to 60s"));
+  }
+}
+
 TEST(Config, BoundOfTheCpuAboveTheDeadlineIsRefusedToo) {
   const std::string timing = "engine.device = \"cpu\"\nengine.poll = \"busy\"\nengine.cycle = \"1ms\"\n";
   const Config config = Config::from_text(with_chain(timing + "engine.deadline = \"1ns\"\n") + good_port, "r.toml");

@@ -96,6 +96,10 @@ StallSnapshot stalls_of(const char* thread, const engine::EngineStats::Stalls& s
   return {thread, stalls.times, ns(stalls.ticks), ns(stalls.longest)};
 }
 
+std::uint64_t ns_of(std::uint64_t ticks, const engine::Engine& engine) {
+  return static_cast<std::uint64_t>(static_cast<double>(ticks) / engine.tsc_per_ns());
+}
+
 std::vector<DeviceSnapshot> devices_of(engine::Engine& engine, const engine::EngineStats& stats) {
   const engine::EngineStats::Lane& total = stats.total;
   std::vector<DeviceSnapshot> devices;
@@ -114,7 +118,13 @@ std::vector<DeviceSnapshot> devices_of(engine::Engine& engine, const engine::Eng
       if (lane.device != g) continue;
       gpu.batches += lane.batches_gpu - lane.batches_rescued;
       gpu.frames += lane.frames_gpu - lane.frames_rescued;
+      gpu.frames_aside += lane.frames_aside;
+      gpu.longest_gap_ns = std::max(gpu.longest_gap_ns, ns_of(lane.longest_rescue, engine));
     }
+    const engine::LossReport& loss = engine.gpu_loss(g);
+    gpu.why = loss.why();
+    gpu.since = static_cast<std::uint64_t>(
+        std::chrono::duration_cast<std::chrono::seconds>(loss.since().time_since_epoch()).count());
     devices.push_back(std::move(gpu));
   }
   return devices;
@@ -137,10 +147,6 @@ JobSnapshot jobs_of(const engine::JobCounters& counters) {
           counters.jobs_cpu,
           counters.handed_over,
           counters.long_launches};
-}
-
-std::uint64_t ns_of(std::uint64_t ticks, const engine::Engine& engine) {
-  return static_cast<std::uint64_t>(static_cast<double>(ticks) / engine.tsc_per_ns());
 }
 
 LaneSnapshot lane_of(const engine::EngineStats::Lane& lane, std::size_t index, const engine::Engine& engine) {

@@ -38,6 +38,7 @@ void Gateway::watch_links() {
 }
 
 void Gateway::look_at_device() {
+  engine_->look_at_devices();
   if (device_capacity_) device_capacity_->look(engine_->gpu_up());
 }
 

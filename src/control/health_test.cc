@@ -32,6 +32,15 @@ struct Case {
 // One for each check: it is found, alone, and says what to do.
 const Case cases[] = {
     {"device_down", [](Snapshot& s) { s.devices[1].state = "down"; }, "device cuda:0 is down"},
+    {"device_down",
+     [](Snapshot& s) {
+       s.devices[1].state = "down";
+       s.devices[1].why = "it has not finished a batch for 10ms";
+       s.devices[1].since = 1'700'000'000;
+       s.devices[1].longest_gap_ns = 12'345'678;
+     },
+     "device cuda:0 is down since 2023-11-14 22:13:20 UTC: it has not finished a batch for 10ms; a batch waited "
+     "12.345ms at most (restart sluice to use it again)"},
     {"interface_deleted",
      [](Snapshot& s) {
        s.ports[1].interface_deleted = true;

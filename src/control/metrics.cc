@@ -289,6 +289,18 @@ void device_metrics(Exposition& out, const Snapshot& s) {
   if (!s.devices.empty()) {
     out.family("device_up", "gauge", "1: the device is in use; 0: it failed");
     for (const DeviceSnapshot& device : s.devices) out.sample(labels(device), device.state == "up" ? 1 : 0);
+    out.family("device_down_since_seconds", "gauge", "When the device failed, as Unix time; 0: it has not");
+    for (const DeviceSnapshot& device : s.devices) out.sample(labels(device), static_cast<double>(device.since));
+    out.family("device_longest_gap_seconds", "gauge",
+               "The longest that a batch of a device that failed waited until a core had computed it");
+    for (const DeviceSnapshot& device : s.devices) {
+      out.sample(labels(device), static_cast<double>(device.longest_gap_ns) / 1e9);
+    }
+    out.family("device_frames_aside", "gauge",
+               "Frame buffers that are not used because a device that does not answer may still write to them");
+    for (const DeviceSnapshot& device : s.devices) {
+      out.sample(labels(device), static_cast<double>(device.frames_aside));
+    }
   }
   by_row(out, "drops_total", "counter", "Frames dropped, by reason", s.drops, &DropSnapshot::frames,
          [](const DropSnapshot& drop) {

@@ -67,6 +67,9 @@ inline Snapshot sample_snapshot() {
   s.icmp_errors = {{"ttl_expired", 7}, {"too_big", 2}};
   s.metrics = {{"inspect_alerts", "alerts", 3, true}, {"inspect_flows", "conversations under way", 5, false}};
   s.devices = {{"cpu", "8 cores", "up", 30, 600, 1, 20}, {"cuda:0", "NVIDIA \"H200\"", "down", 60, 2300, 0, 0}};
+  s.devices[1].since = 1'700'000'000;
+  s.devices[1].longest_gap_ns = 12'300'000;
+  s.devices[1].frames_aside = 64;
   s.jobs = {{"crypto", 1000, 900, 7, 30, 20, 1, 5, 2, 42, 25, 700, 10, 200, 3, 4}};
   s.latency = {2900,      580'000'000,
                150'000,   250'000,

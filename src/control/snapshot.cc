@@ -1,5 +1,10 @@
 #include "control/snapshot.h"
 
+#include <chrono>
+#include <ctime>
+
+#include "base/units.h"
+
 namespace sluice::control {
 
 LaneSnapshot total(const Snapshot& snapshot) {
@@ -15,6 +20,21 @@ LaneSnapshot total(const Snapshot& snapshot) {
     }
   }
   return sum;
+}
+
+std::string device_text(const DeviceSnapshot& device) {
+  std::string text = device.name + " is " + device.state;
+  if (device.why.empty()) return text;
+  const auto since = static_cast<std::time_t>(device.since);
+  std::tm utc{};
+  gmtime_r(&since, &utc);
+  char when[32];
+  const std::size_t n = std::strftime(when, sizeof when, "%Y-%m-%d %H:%M:%S UTC", &utc);
+  text += " since " + std::string(when, n) + ": " + device.why;
+  if (device.longest_gap_ns != 0) {
+    text += "; a batch waited " + duration_text(std::chrono::microseconds(device.longest_gap_ns / 1000)) + " at most";
+  }
+  return text;
 }
 
 bool RouteQuery::matches(const packet::IpPrefix& route) const {

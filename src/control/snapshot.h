@@ -92,7 +92,15 @@ struct DeviceSnapshot {
   std::string state;  // up | down
   std::uint64_t batches = 0, frames = 0;
   std::uint64_t rescued_batches = 0, rescued_frames = 0;  // computed here because another device failed
+  // Of a GPU that is lost:
+  std::string why;
+  std::uint64_t since = 0;           // Unix time, in seconds
+  std::uint64_t longest_gap_ns = 0;  // the longest that a batch waited, from its sealing until a core had computed it
+  std::uint64_t frames_aside = 0;    // now: buffers that are not used because it may still write to them
 };
+
+// "cuda:0 is down since 2026-11-28 23:59:59 UTC: it has not finished a batch for 10ms; a batch waited 12 ms at most".
+std::string device_text(const DeviceSnapshot& device);
 
 // A core of compute_cores.
 struct HelperSnapshot {

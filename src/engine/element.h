@@ -67,7 +67,8 @@ enum class Payloads : std::uint8_t {
   untouched,
   read_late,  // when it applies results: as they are at its place, behind what elements in front of it change
   read,       // by its device work, and perhaps when it applies results, too
-  changed,    // by its device work
+  changed,    // by its device work. Whatever that writes into a frame counts, because the frame must then be kept while
+              // the device does not answer (docs/device-failure.md)
 };
 
 // Constant as long as the element lives.

@@ -417,9 +417,9 @@ void Worker::finish(Batch& batch, BatchState state) {
 
 // What is on the device may still be worked on, so its batches are handed back one by one as their marks answer.
 void Worker::lose_device(const std::string& why, Loss how) {
-  parts_.clock->device_up.store(false);
   if (std::exchange(given_up_, true)) return;
   parts_.clock->loss.report(how, why);
+  parts_.clock->device_up.store(false);
   log_loss(*parts_.gpu, parts_.clock->loss);
   lost_silence_.heard(rte_rdtsc(), step());
   if (how != Loss::failed) parts_.clock->takes_back.store(true, std::memory_order_release);
