@@ -11,7 +11,13 @@ namespace sluice::simt {
 // `sticky` the first one breaks the device, as an illegal address does on a GPU: every call fails until clear_faults().
 // Counted are the calls that can fail on a GPU: everything but cudaGetLastError and its like, and the freeing calls.
 void fail_calls(unsigned calls, unsigned skip = 0, bool sticky = false);
-// Forgets planned faults and a broken device.
+// From now on no work ends: events that are recorded are not ready, and what was recorded before is. False: all of it
+// has ended. Who waits for the device meanwhile, as some freeing calls do, is counted and does not wait.
+void keep_busy(bool busy);
+unsigned long waits_made();
+// From now on no call returns, but the freeing ones, which are counted as waiting. False: all of them return.
+void block_calls(bool block);
+// Forgets planned faults, a broken device, and one that is busy or blocks.
 void clear_faults();
 // What the last failed launch of this thread reported; empty when none failed since clear_faults().
 std::string last_report();

@@ -5,6 +5,7 @@
 #include <map>
 #include <mutex>
 #include <string>
+#include <thread>
 
 #include "device/simt/cuda_runtime.h"
 #include "device/simt/fault.h"
@@ -15,6 +16,7 @@ struct Stream {
   unsigned flags;
 };
 struct Event {
+  bool of_busy = false;
   std::chrono::steady_clock::time_point at;
 };
 
@@ -25,6 +27,8 @@ constexpr std::size_t shared_without_asking = 48 << 10, shared_at_most = 227 << 
 std::atomic<cudaError_t> broken{cudaSuccess};
 std::atomic<unsigned long> made{0}, fault_from{0}, fault_to{0};
 std::atomic<bool> fault_sticky{false};
+std::atomic<bool> busy{false}, blocks{false};
+std::atomic<unsigned long> waits{0};
 thread_local cudaError_t last_error = cudaSuccess;
 thread_local std::string report;
 
@@ -39,6 +43,7 @@ cudaError_t note(cudaError_t error) {
 
 // Every runtime call begins here: a broken device or a planned fault answers instead of it.
 cudaError_t enter() {
+  while (blocks.load()) std::this_thread::sleep_for(std::chrono::microseconds(100));
   const unsigned long call = made++;
   if (call >= fault_from && call < fault_to) {
     if (fault_sticky) broken = cudaErrorUnknown;
@@ -65,6 +70,11 @@ cudaError_t release(std::map<void*, std::size_t>& book, void* pointer) {
   return cudaSuccess;
 }
 
+// A call that waits for the device.
+void note_wait() {
+  if (busy || blocks) ++waits;
+}
+
 std::size_t total(const std::map<void*, std::size_t>& book) {
   const std::lock_guard lock(book_mutex);
   std::size_t sum = 0;
@@ -80,7 +90,18 @@ void fail_calls(unsigned calls, unsigned skip, bool sticky) {
   fault_to = made + skip + calls;
 }
 
+void keep_busy(bool is_busy) {
+  busy = is_busy;
+}
+unsigned long waits_made() {
+  return waits;
+}
+void block_calls(bool block) {
+  blocks = block;
+}
+
 void clear_faults() {
+  busy = blocks = false;
   fault_from = fault_to = 0;
   broken = cudaSuccess;
   last_error = cudaSuccess;
@@ -200,6 +221,7 @@ cudaError_t cudaDeviceGetPCIBusId(char* text, int bytes, int device) {
 }
 
 cudaError_t cudaDeviceSynchronize() {
+  note_wait();
   return enter();
 }
 
@@ -280,6 +302,7 @@ cudaError_t cudaMalloc(void** pointer, std::size_t bytes) {
   return allocate(device_book, pointer, bytes);
 }
 cudaError_t cudaFree(void* pointer) {
+  note_wait();
   return release(device_book, pointer);
 }
 
@@ -288,6 +311,7 @@ cudaError_t cudaHostAlloc(void** pointer, std::size_t bytes, unsigned) {
   return allocate(pinned_book, pointer, bytes);
 }
 cudaError_t cudaFreeHost(void* pointer) {
+  note_wait();
   return release(pinned_book, pointer);
 }
 
@@ -307,6 +331,7 @@ cudaError_t cudaHostRegister(void* pointer, std::size_t bytes, unsigned) {
 }
 
 cudaError_t cudaHostUnregister(void* pointer) {
+  note_wait();
   const std::lock_guard lock(book_mutex);
   return registered_book.erase(pointer) != 0 ? cudaSuccess : note(cudaErrorHostMemoryNotRegistered);
 }
@@ -367,10 +392,12 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   return cudaSuccess;
 }
 cudaError_t cudaStreamSynchronize(cudaStream_t) {
+  note_wait();
   return enter();
 }
 cudaError_t cudaStreamQuery(cudaStream_t) {
-  return enter();
+  SLUICE_SIMT_ENTER;
+  return busy ? cudaErrorNotReady : cudaSuccess;
 }
 cudaError_t cudaStreamWaitEvent(cudaStream_t, cudaEvent_t, unsigned) {
   return enter();
@@ -391,12 +418,15 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t) {
   SLUICE_SIMT_ENTER;
   event->at = std::chrono::steady_clock::now();
+  event->of_busy = busy;
   return cudaSuccess;
 }
-cudaError_t cudaEventQuery(cudaEvent_t) {
-  return enter();
+cudaError_t cudaEventQuery(cudaEvent_t event) {
+  SLUICE_SIMT_ENTER;
+  return busy && event->of_busy ? cudaErrorNotReady : cudaSuccess;
 }
 cudaError_t cudaEventSynchronize(cudaEvent_t) {
+  note_wait();
   return enter();
 }
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t from, cudaEvent_t to) {

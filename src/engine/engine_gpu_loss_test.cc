@@ -1,0 +1,163 @@
+// A real GPU that fails, each way in a process of its own, because it is of no use to that process any more. On the
+// SIMT shim its faults stand in for kernels that fault or never end (device/fault_kernels.h).
+#include <gtest/gtest.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <string>
+
+#include "device/fault_kernels.h"
+#include "engine/trial_test.h"
+#include "support/gpu.h"
+
+namespace sluice::engine {
+namespace {
+
+constexpr const char* child_of = "SLUICE_LOSS_CHILD";
+
+enum class Fault { none, faults, endless, refused, hangs };
+
+// Its next launch fails.
+class FailingElement : public PeerElement {
+ public:
+  using PeerElement::PeerElement;
+  Expected<void> attach(device::Gpu& gpu, const DevicePlan& /*plan*/) override {
+    gpu_ = &gpu;
+    return {};
+  }
+  Expected<void> launch(Batch& batch, device::GpuStream& stream) override {
+    if (auto ok = PeerElement::launch(batch, stream); !ok) return ok;
+    switch (next.exchange(Fault::none)) {
+      case Fault::none:
+        return {};
+      case Fault::faults:
+        return device::launch_faulting(stream);
+      case Fault::endless:
+        return device::launch_endless(stream);
+      case Fault::refused: {
+        const auto memory = gpu_->allocate_device(std::size_t{1} << 50);
+        return memory ? Expected<void>() : tl::unexpected(memory.error());
+      }
+      case Fault::hangs:
+        for (;;) pause();
+    }
+    return {};
+  }
+  std::atomic<Fault> next{Fault::none};
+
+ private:
+  device::Gpu* gpu_ = nullptr;
+};
+
+// In the child.
+class LossChild : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (std::getenv(child_of) == nullptr) GTEST_SKIP() << "LossOnGpu runs it in a process of its own";
+    Options options = replay_options("cuda:0");
+    options.batches = 4;
+    auto engine = Engine::create(options, [this](const PortTable& ports) -> Expected<std::unique_ptr<Pipeline>> {
+      auto element = std::make_unique<FailingElement>(ports);
+      element_ = element.get();
+      return pipeline_of(std::move(element));
+    });
+    ASSERT_TRUE(engine) << engine.error().message;
+    run_.engine = std::move(*engine);
+  }
+  static bool comes(const std::function<bool()>& condition) {
+    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (!condition() && std::chrono::steady_clock::now() < until) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    return condition();
+  }
+  // The process ends here.
+  [[noreturn]] void lose(Fault fault, bool changes_frames, Loss how) {
+    element_->changes_frames = changes_frames;
+    if (!changes_frames) watch_order(run_, 1);
+    Engine& engine = *run_.engine;
+    engine.start();
+    EXPECT_TRUE(comes([&] { return engine.stats().total.frames_gpu > 100'000; }));
+    element_->next.store(fault);
+    EXPECT_TRUE(comes([&] { return !engine.gpu_up(); }));
+    EXPECT_EQ(engine.gpu_loss(0).how(), how) << engine.gpu_loss(0).why();
+    const std::uint64_t sent = engine.stats().total.tx_frames;
+    EXPECT_TRUE(comes([&] { return engine.stats().total.tx_frames > sent + 10'000; }));
+    engine.look_at_devices();
+    const EngineStats during = engine.stats();
+    std::printf("%s: a batch waited %.1f ms at most, %lu frames lost, %lu aside\n", engine.gpu_loss(0).why().c_str(),
+                static_cast<double>(during.total.longest_rescue) / engine.tsc_per_ns() / 1e6,
+                static_cast<unsigned long>(during.drops[device_lost]),
+                static_cast<unsigned long>(during.total.frames_aside));
+    EXPECT_GT(during.total.batches_rescued, 0U);
+    const bool in_doubt = how != Loss::failed;
+    EXPECT_EQ(during.total.frames_aside, in_doubt ? during.drops[device_lost] : 0U);
+    engine.stop();
+    const EngineStats stats = engine.stats();
+    expect_conserved(stats);
+    EXPECT_EQ(stats.total.dropped, stats.drops[device_lost]);
+    EXPECT_EQ(stats.drops[device_lost] != 0, changes_frames);
+    EXPECT_EQ(run_.out_of_order, 0U);
+    EXPECT_EQ(element_->wrong_answers.load(), 0U);
+    EXPECT_EQ(engine.is_stuck(), in_doubt);
+    run_.engine.reset();
+    EXPECT_EQ(is_left_behind(), in_doubt);
+    std::fflush(stdout);
+    std::_Exit(HasFailure() ? 1 : 0);
+  }
+
+  Trial run_;
+  FailingElement* element_ = nullptr;
+};
+
+TEST_F(LossChild, FaultingKernel) {
+  lose(Fault::faults, false, Loss::failed);
+}
+TEST_F(LossChild, FaultingKernelThatChangesFrames) {
+  lose(Fault::faults, true, Loss::failed);
+}
+TEST_F(LossChild, EndlessKernel) {
+  lose(Fault::endless, false, Loss::silent);
+}
+TEST_F(LossChild, EndlessKernelThatChangesFrames) {
+  lose(Fault::endless, true, Loss::silent);
+}
+TEST_F(LossChild, NoDeviceMemory) {
+  lose(Fault::refused, false, Loss::failed);
+}
+TEST_F(LossChild, CallThatHangs) {
+  lose(Fault::hangs, false, Loss::hung);
+}
+TEST_F(LossChild, CallThatHangsAndChangesFrames) {
+  lose(Fault::hangs, true, Loss::hung);
+}
+
+class LossOnGpu : public testing::TestWithParam<const char*> {};
+
+TEST_P(LossOnGpu, CostsNoFrameThatCanBeComputedAgain) {
+  if (const std::string why = test::why_no_gpu(); !why.empty()) GTEST_SKIP() << why;
+  const std::string filter = "--gtest_filter=LossChild." + std::string(GetParam());
+  char program[] = "/proc/self/exe";
+  char* arguments[] = {program, const_cast<char*>(filter.c_str()), nullptr};
+  ASSERT_EQ(setenv(child_of, "1", 1), 0);
+  pid_t child = 0;
+  const int started = posix_spawn(&child, program, nullptr, nullptr, arguments, environ);
+  unsetenv(child_of);
+  ASSERT_EQ(started, 0);
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status)) << "by signal " << WTERMSIG(status);
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+}
+INSTANTIATE_TEST_SUITE_P(Ways, LossOnGpu,
+                         testing::Values("FaultingKernel", "FaultingKernelThatChangesFrames", "EndlessKernel",
+                                         "EndlessKernelThatChangesFrames", "NoDeviceMemory", "CallThatHangs",
+                                         "CallThatHangsAndChangesFrames"),
+                         [](const auto& info) { return std::string(info.param); });
+
+}  // namespace
+}  // namespace sluice::engine
