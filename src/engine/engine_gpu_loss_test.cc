@@ -10,9 +10,9 @@
 #include <functional>
 #include <string>
 
+#include "../tests/support/gpu.h"
 #include "device/fault_kernels.h"
 #include "engine/trial_test.h"
-#include "support/gpu.h"
 
 namespace sluice::engine {
 namespace {
