@@ -114,13 +114,10 @@ std::vector<DeviceSnapshot> devices_of(engine::Engine& engine, const engine::Eng
   for (std::size_t g = 0; g < engine.gpus().size(); ++g) {
     const device::GpuInfo& info = engine.gpus()[g]->info();
     DeviceSnapshot gpu{device::gpu_name(info.index), info.name, stats.gpus_up[g] ? "up" : "down"};
-    for (const engine::EngineStats::Lane& lane : stats.lanes) {
-      if (lane.device != g) continue;
-      gpu.batches += lane.batches_gpu - lane.batches_rescued;
-      gpu.frames += lane.frames_gpu - lane.frames_rescued;
-      gpu.frames_aside += lane.frames_aside;
-      gpu.longest_gap_ns = std::max(gpu.longest_gap_ns, ns_of(lane.longest_rescue, engine));
-    }
+    gpu.batches = stats.gpus[g].batches;
+    gpu.frames = stats.gpus[g].frames;
+    gpu.frames_aside = engine.gpu_clock(g).frames_aside.load();
+    gpu.longest_gap_ns = ns_of(engine.gpu_clock(g).longest_rescue.load(), engine);
     const engine::LossReport& loss = engine.gpu_loss(g);
     gpu.why = loss.why();
     gpu.since = static_cast<std::uint64_t>(

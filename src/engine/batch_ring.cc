@@ -112,14 +112,17 @@ void BatchRing::release() {
   oldest_ticket_.store(oldest + 1, std::memory_order_release);
 }
 
-Batch* BatchRing::next_sealed() {
+Batch* BatchRing::next_sealed(std::uint32_t device) {
   // A batch that the lane computed itself may be released and its slot reused before the worker looks; such a slot
   // carries a newer ticket. A sealed batch stays until the worker or the lane has taken it, so it cannot be overtaken.
-  while (worker_ticket_ != sealed_tickets_.load(std::memory_order_acquire)) {
-    Batch& batch = at(worker_ticket_);
-    ++worker_ticket_;
-    if (batch.state.load(std::memory_order_acquire) == BatchState::sealed && batch.ticket == worker_ticket_ - 1 &&
-        take_sealed(batch)) {
+  // Of two workers one may set the ticket back: what it then sees again is not sealed any more.
+  std::uint64_t ticket = worker_ticket_.load(std::memory_order_relaxed);
+  while (ticket != sealed_tickets_.load(std::memory_order_acquire)) {
+    Batch& batch = at(ticket);
+    ++ticket;
+    worker_ticket_.store(ticket, std::memory_order_relaxed);
+    if (batch.state.load(std::memory_order_acquire) == BatchState::sealed && batch.ticket == ticket - 1 &&
+        batch.device == device && take_sealed(batch)) {
       return &batch;
     }
   }
@@ -176,15 +179,14 @@ void BatchRing::hold(const Batch& aside, rte_mbuf* frame) {
   ++frames_aside_;
 }
 
-void BatchRing::look_aside() {
-  for (Beside& one : beside_) {
-    if (!one.aside || one.batch->state.load(std::memory_order_acquire) == BatchState::in_flight) continue;
-    one.aside = false;
-    --batches_aside_;
-    frames_aside_ -= static_cast<std::uint32_t>(one.held.size());
-    rte_pktmbuf_free_bulk(one.held.data(), static_cast<unsigned>(one.held.size()));
-    one.held.clear();
-  }
+std::uint32_t BatchRing::give_back(Beside& one) {
+  const auto held = static_cast<std::uint32_t>(one.held.size());
+  rte_pktmbuf_free_bulk(one.held.data(), held);
+  one.held.clear();
+  one.aside = false;
+  --batches_aside_;
+  frames_aside_ -= held;
+  return held;
 }
 
 }  // namespace sluice::engine

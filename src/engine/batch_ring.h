@@ -49,9 +49,10 @@ class BatchRing {
   // The oldest batch that is not released, or null; the open batch does not count.
   Batch* oldest();
   void release();
-  // For the worker: the next sealed batch in ticket order. It is in_flight now, and the worker must move it on to done,
-  // failed or lost. Batches that the lane computes itself are passed over.
-  Batch* next_sealed();
+  // For the worker of that device: the next sealed batch in ticket order. It is in_flight now, and the worker must move
+  // it on to done, failed or lost. Batches that the lane computes itself, and another device's, are passed over. When a
+  // lane moves to another device both workers may call it for a moment.
+  Batch* next_sealed(std::uint32_t device = 0);
 
   // For the forwarder, of the oldest batch and a device that does not answer.
   // Whether the batch was sealed still, and is the lane's now.
@@ -63,7 +64,15 @@ class BatchRing {
   // its way otherwise.
   void hold(const Batch& aside, rte_mbuf* frame);
   // Gives back what devices have answered for since.
-  void look_aside();
+  // Calls returned(batch, frames) for each.
+  template <class Returned>
+  void look_aside(const Returned& returned) {
+    for (Beside& one : beside_) {
+      if (one.aside && one.batch->state.load(std::memory_order_acquire) != BatchState::in_flight) {
+        returned(*one.batch, give_back(one));
+      }
+    }
+  }
   // How many batches and frames are aside.
   std::uint32_t batches_aside() const { return batches_aside_; }
   std::uint32_t frames_aside() const { return frames_aside_; }
@@ -86,6 +95,7 @@ class BatchRing {
   };
   std::unique_ptr<Batch> make_batch(const Shape& shape, std::uint32_t slot);
   Expected<void> place_arrays(Batch& batch, const Shape& shape, const DeviceMemory& memory);
+  std::uint32_t give_back(Beside& one);
   void copy(const Batch& from, Batch& to) const;
   Batch& at(std::uint64_t ticket) { return *slots_[ticket % slots_.size()].load(std::memory_order_acquire); }
 
@@ -105,7 +115,7 @@ class BatchRing {
   std::vector<Beside> beside_;
   std::uint32_t batches_aside_ = 0, frames_aside_ = 0;
   // The worker's.
-  alignas(64) std::uint64_t worker_ticket_ = 0;
+  alignas(64) std::atomic<std::uint64_t> worker_ticket_{0};
 };
 
 }  // namespace sluice::engine

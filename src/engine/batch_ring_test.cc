@@ -82,10 +82,10 @@ TEST_F(BatchRingAside, FramesThatAreHeldComeBackWhenTheDeviceAnswers) {
   EXPECT_EQ(ring_->frames_aside(), 1U);
   rte_pktmbuf_free(fresh->mbuf[0]);
   ring_->release();
-  ring_->look_aside();
+  ring_->look_aside([](const Batch&, std::uint32_t) {});
   EXPECT_EQ(taken(), 1U) << "the device may write to it";
   batch->state.store(BatchState::done);
-  ring_->look_aside();
+  ring_->look_aside([](const Batch&, std::uint32_t) {});
   EXPECT_EQ(taken(), 0U);
   EXPECT_EQ(ring_->frames_aside(), 0U);
   EXPECT_EQ(ring_->batches_aside(), 0U);
@@ -112,7 +112,7 @@ TEST_F(BatchRingAside, GoesOnWithSparesAndHasNoMoreThanItHasBatches) {
     ring_->release();
   }
   aside[1]->state.store(BatchState::lost);
-  ring_->look_aside();
+  ring_->look_aside([](const Batch&, std::uint32_t) {});
   Batch* const last = seal('z');
   ASSERT_EQ(ring_->next_sealed(), last);
   EXPECT_EQ(ring_->put_aside(*last), aside[1]) << "it is a spare now";

@@ -66,6 +66,10 @@ struct alignas(64) Clock {
   // How long the worker may not look at its clock while it has batches, in ticks; 0: for ever.
   std::atomic<std::uint64_t> longest_call{0};
   LossReport loss;
+  std::atomic<std::uint32_t> lanes{0};  // that it serves
+  // Of its batches: buffers of frames that it may still write to now, and, in ticks, the longest that one waited from
+  // its sealing until a core had computed it.
+  std::atomic<std::uint64_t> frames_aside{0}, longest_rescue{0};
   StallWatch stalls;               // of the worker's thread
   Bell bell;                       // the worker's
   alignas(64) Counter looked_tsc;  // when the worker last looked at its clock

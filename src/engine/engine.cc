@@ -397,9 +397,9 @@ Expected<void> Engine::attach_devices() {
                         .jobs = jobs_ ? &jobs_->device(device) : nullptr,
                         .silence = options_.device_silence};
     for (const auto& lane : lanes_) {
-      if (lane->parts().clock == parts.clock) parts.lanes.push_back(lane.get());
+      parts.lanes.push_back(lane.get());
     }
-    if (!parts.lanes.empty()) workers_.push_back(std::make_unique<Worker>(std::move(parts)));
+    workers_.push_back(std::make_unique<Worker>(std::move(parts)));
   }
   return {};
 }
@@ -541,9 +541,7 @@ EngineStats Engine::stats() const {
   }
   for (const auto& lane : lanes_) {
     stats.add(*lane, placement_.lane_cores[lane->parts().index % placement_.lane_cores.size()]);
-    const auto of_lane =
-        std::ranges::find_if(clocks_, [&](const auto& clock) { return clock.get() == lane->parts().clock; });
-    stats.lanes.back().device = static_cast<std::uint32_t>(of_lane - clocks_.begin());
+    stats.lanes.back().device = lane->device();
   }
   for (const auto& thread : threads_) {
     stats.lanes_stalls.add(thread->stalls());

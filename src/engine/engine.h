@@ -65,6 +65,7 @@ class Engine {
   bool gpu_up(std::size_t gpu) const;
   // Why and since when one of gpus() is lost.
   const LossReport& gpu_loss(std::size_t gpu) const { return clocks_[gpu]->loss; }
+  const Clock& gpu_clock(std::size_t gpu) const { return *clocks_[gpu]; }
   // Gives up a GPU whose worker hangs: who waits for its tables and jobs waits no more. Cheap when there is none.
   void look_at_devices();
   // Whether a worker, or a GPU's work, is left behind, for stop() does not wait for it. What it may touch stays in

@@ -28,10 +28,11 @@ Expected<void*> Engine::batch_memory(std::size_t bytes) {
   return base;
 }
 
-// Of batches that a core computes in the place of those that a GPU keeps: no GPU gets them, and while none fails they
-// cost address space alone.
+// Of batches that a core computes in the place of those that a GPU keeps. Where there is one, no GPU gets them, and
+// while it does not fail they cost address space alone. Else the lane goes on with them and another GPU.
 DeviceMemory Engine::spare_memory() {
   if (gpus_.empty()) return nullptr;
+  if (gpus_.size() > 1) return [this](std::size_t bytes) { return batch_memory(bytes); };
   return [this](std::size_t bytes) -> Expected<void*> {
     void* const base = std::aligned_alloc(64, bytes);
     if (base == nullptr) return make_error("out of memory for spare batches: lower [engine] batch or batches");
@@ -104,6 +105,8 @@ Expected<void> Engine::add_lane(std::uint16_t port, std::uint16_t lane_of_port) 
   for (const auto& one : ports_) {
     ports.push_back(one.get());
   }
+  std::vector<Clock*> clocks;
+  for (const auto& clock : clocks_) clocks.push_back(clock.get());
   const auto ticks = [this](std::chrono::nanoseconds time) {
     return static_cast<std::uint64_t>(static_cast<double>(time.count()) * tsc_per_ns_);
   };
@@ -132,7 +135,8 @@ Expected<void> Engine::add_lane(std::uint16_t port, std::uint16_t lane_of_port) 
                     .on_device_tsc = ticks(timing_.on_device()),
                     .refuses_overdue = refuses_overdue,
                     .shares_queue = shares_queue,
-                    .tap = &tap_};
+                    .tap = &tap_,
+                    .clocks = std::move(clocks)};
   lanes_.push_back(std::make_unique<Lane>(std::move(parts), std::move(rings), std::move(*inbox)));
   LaneThread& collector = *threads_[index % collectors];
   LaneThread& forwarder = *threads_[(separate ? collectors : 0) + index % forwarders];

@@ -84,6 +84,7 @@ void EngineStats::add(const engine::Lane& lane, int core) {
 
 void EngineStats::add(const Worker& worker) {
   const WorkerCounters& counters = worker.counters();
+  gpus.push_back({counters.batches.get(), counters.frames.get()});
   slow_launches += counters.slow_launches.get();
   launches += counters.launches.get();
   launching += counters.busy.get();

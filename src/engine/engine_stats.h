@@ -62,6 +62,10 @@ struct EngineStats {
   std::vector<JobCounters> jobs;  // of each kind that the chain submits
   bool gpu_up = false;            // all of them
   std::vector<bool> gpus_up;      // by their index
+  struct Gpu {
+    std::uint64_t batches = 0, frames = 0;  // that it has computed
+  };
+  std::vector<Gpu> gpus;  // likewise
 
   // A lane that runs on `core`, into its own place, its ports, the drops and the total. `ports`, their `drops`,
   // `drops` and `answers` have their sizes.

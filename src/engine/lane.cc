@@ -13,13 +13,17 @@ namespace sluice::engine {
 
 Lane::Lane(Parts parts, std::vector<std::unique_ptr<BatchRing>> rings, FlowInbox inbox)
     : parts_(std::move(parts)),
+      clocks_(parts_.clocks.empty() ? std::vector{parts_.clock} : parts_.clocks),
+      device_(static_cast<std::uint32_t>(std::ranges::find(clocks_, parts_.clock) - clocks_.begin())),
       rings_(std::move(rings)),
       ring_(rings_.front().get()),
       inbox_(std::move(inbox)),
       emitter_(parts_.ports, parts_.tx_queue, forwarded_counters_, parts_.host_ports, parts_.tap, parts_.index),
       admission_(parts_.refuses_overdue ? Admission(parts_.deadline_tsc, parts_.cycle_tsc) : Admission()),
       load_(parts_.computes_below),
-      pace_(parts_.deadline_tsc, inline_batch) {}
+      pace_(parts_.deadline_tsc, inline_batch) {
+  clock().lanes.fetch_add(1);
+}
 
 void Lane::set_threads(const Side& collector, const Side& forwarder) {
   collector_ = collector;
@@ -69,11 +73,26 @@ void Lane::time_point(std::uint64_t cycles) {
   seal_is_due_ = open_count_ != 0;  // collect_round() does it
 }
 
+// Of those that are up, the one with the fewest lanes. What the lost one has goes to this core.
+void Lane::find_device() {
+  const auto is_up = [](const Clock* one) { return one->device_up.load() && one->loss.how() == Loss::none; };
+  auto best = clocks_.end();
+  for (auto one = clocks_.begin(); one != clocks_.end(); ++one) {
+    if (is_up(*one) && (best == clocks_.end() || (*one)->lanes.load() < (*best)->lanes.load())) best = one;
+  }
+  if (best == clocks_.end()) return;
+  clock().lanes.fetch_sub(1);
+  (*best)->lanes.fetch_add(1);
+  device_.store(static_cast<std::uint32_t>(best - clocks_.begin()));
+}
+
 void Lane::choose_device() {
-  const bool on_device = !load_.low() && parts_.clock->device_up.load(std::memory_order_relaxed);
+  if (clock().loss.how() != Loss::none && clocks_.size() > 1) [[unlikely]]
+    find_device();
+  const bool on_device = !load_.low() && clock().device_up.load(std::memory_order_relaxed);
   if (on_device_.load(std::memory_order_relaxed) != on_device) {
     on_device_.store(on_device, std::memory_order_relaxed);
-    parts_.clock->bell.ring();  // from now on the worker's time points are waited for
+    clock().bell.ring();  // from now on the worker's time points are waited for
   }
 }
 
@@ -84,7 +103,7 @@ std::uint64_t Lane::cost_here() const {
 }
 
 bool Lane::device_computes() const {
-  return on_device_.load(std::memory_order_relaxed) && parts_.clock->device_up.load(std::memory_order_relaxed);
+  return on_device_.load(std::memory_order_relaxed) && clock().device_up.load(std::memory_order_relaxed);
 }
 
 // The oldest batch has been with the device for longer than the bound has cycles for: another one would only wait
@@ -131,6 +150,7 @@ void Lane::hand_over(Batch& batch) {
 void Lane::give_to_device(Batch& batch, BatchRing& ring, const Side& side) {
   if (parts_.pipeline->needs_device(batch)) {
     batch.to_device = true;
+    batch.device = device();
     ring.seal(BatchState::sealed);
     return;
   }
@@ -280,7 +300,7 @@ void Lane::collect(Batch& batch, unsigned count, std::uint64_t now) {
   const std::uint32_t before = batch.count;
   append(batch, count);
   parts_.pipeline->classify(batch, {before, count});
-  batch.segment[batch.segments++] = {before, parts_.port, now, stall_ticks(now), parts_.clock->stalls.ticks_until(now)};
+  batch.segment[batch.segments++] = {before, parts_.port, now, stall_ticks(now), clock().stalls.ticks_until(now)};
   collected_.add(count);
   if (parts_.mode == Mode::collector_only) {
     count_without_sending(batch);

@@ -61,7 +61,7 @@ class Lane {
     const HostPort* host_ports;
     bool drains_injected;  // this lane sends what the host injects for its port
     Pipeline* pipeline;
-    Clock* clock;  // of the lane's device
+    Clock* clock;  // of the lane's device, at first
     Mode mode;
     LoadWatch::Limits computes_below;
     std::uint64_t deadline_tsc;
@@ -70,6 +70,9 @@ class Lane {
     bool refuses_overdue;         // admission.h
     bool shares_queue;        // receives from inbox() instead of the queue: `queue` belongs to another lane of the port
     FrameTap* tap = nullptr;  // null: nobody ever looks at frames
+    // Of all devices, `clock` among them, by index; empty: that one alone. When its device is lost, the lane's batches
+    // go to another one that is up.
+    std::vector<Clock*> clocks = {};
   };
   // `rings`: one for each pass of the pipeline.
   Lane(Parts parts, std::vector<std::unique_ptr<BatchRing>> rings, FlowInbox inbox = {});
@@ -107,6 +110,8 @@ class Lane {
     }
     return emitter_.departing_count() != 0;
   }
+  // Index of the device that serves the lane. Any thread; the collector changes it.
+  std::uint32_t device() const { return device_.load(std::memory_order_relaxed); }
   // Whether the lane's batches go to the device at present, so that it needs time points. Any thread.
   bool on_device() const { return on_device_.load(std::memory_order_relaxed); }
   // What wakes a sleeping collector: a file descriptor of the port (>= 0), the bell, or nothing but a look.
@@ -136,6 +141,8 @@ class Lane {
   }
 
  private:
+  Clock& clock() const { return *clocks_[device()]; }
+  void find_device();
   bool device_computes() const;
   std::uint64_t cost_here() const;
   void time_point(std::uint64_t cycles);
@@ -184,6 +191,8 @@ class Lane {
   void let_time_pass();
 
   Parts parts_;
+  std::vector<Clock*> clocks_;
+  std::atomic<std::uint32_t> device_{0};
   std::vector<std::unique_ptr<BatchRing>> rings_;
   BatchRing* const ring_;  // of the first pass
   FlowInbox inbox_;

@@ -219,7 +219,7 @@ void Lane::hand_on(Batch& batch) {
     forwarded_counters_.batches_gpu.add(1);
     forwarded_counters_.frames_gpu.add(frames);
     give_to_device(batch, *rings_[batch.pass], forwarder_);
-    if (batch.to_device) parts_.clock->bell.ring();
+    if (batch.to_device) clock().bell.ring();
     return;
   }
   rings_[batch.pass]->seal(BatchState::in_flight);
@@ -240,6 +240,9 @@ void Lane::rescue(Batch& batch) {
   forwarder_.stalls->resume(rte_rdtsc());
   const std::uint64_t waited = rte_rdtsc() - batch.sealed_tsc;
   if (waited > forwarded_counters_.longest_rescue.get()) forwarded_counters_.longest_rescue.set(waited);
+  std::atomic<std::uint64_t>& longest = clocks_[batch.device]->longest_rescue;
+  for (std::uint64_t was = longest.load(); waited > was && !longest.compare_exchange_weak(was, waited);) {
+  }
   // Not those that lost() has dropped.
   std::uint32_t rescued = 0;
   for (std::uint32_t i = 0; i < batch.count; ++i) rescued += batch.row[i].fate != Fate::dropped ? 1 : 0;
@@ -250,8 +253,10 @@ void Lane::rescue(Batch& batch) {
 // Whether its device answers for the batch no more. A worker that hangs in a call of its driver cannot say so itself:
 // its lanes see that it has not looked at its clock. Until then it is asked rarely, for the sake of its cache line.
 bool Lane::is_given_up(const Batch& batch) {
-  Clock& clock = *parts_.clock;
+  Clock& clock = *clocks_[batch.device];
   if (clock.takes_back.load(std::memory_order_acquire)) return true;
+  // Its worker may not look for this lane's batches any more.
+  if (clock.loss.how() != Loss::none) return batch.state.load(std::memory_order_relaxed) == BatchState::sealed;
   const std::uint64_t limit = clock.longest_call.load(std::memory_order_relaxed) / 2;
   const std::uint64_t now = rte_rdtsc();
   if (limit == 0 || now < batch.sealed_tsc + limit) return false;
@@ -275,13 +280,16 @@ Batch* Lane::take_back(Batch& batch) {
     rescue(batch);
     return &batch;
   }
+  if (!clocks_[batch.device]->takes_back.load(std::memory_order_acquire)) return nullptr;  // the worker was faster
   BatchRing& ring = *rings_[batch.pass];
   Batch* const fresh = ring.put_aside(batch);
   if (fresh == nullptr) return nullptr;
+  const std::uint32_t aside = ring.frames_aside();
   parts_.pipeline->lost(*fresh, true);
   for (std::uint32_t i = 0; i < fresh->count; ++i) {
     if (fresh->row[i].fate == Fate::dropped && fresh->row[i].reason == device_lost) ring.hold(batch, fresh->mbuf[i]);
   }
+  clocks_[batch.device]->frames_aside.fetch_add(ring.frames_aside() - aside);
   has_aside_ = true;
   fresh->state.store(BatchState::failed, std::memory_order_relaxed);
   rescue(*fresh);
@@ -292,7 +300,8 @@ void Lane::look_aside() {
   std::uint64_t frames = 0;
   has_aside_ = false;
   for (const auto& ring : rings_) {
-    ring->look_aside();
+    ring->look_aside(
+        [this](const Batch& batch, std::uint32_t held) { clocks_[batch.device]->frames_aside.fetch_sub(held); });
     frames += ring->frames_aside();
     has_aside_ |= ring->batches_aside() != 0;
   }
@@ -335,9 +344,8 @@ void Lane::count_latency(const Segment& segment, std::uint32_t frames, std::uint
   if (latency > parts_.deadline_tsc) [[unlikely]] {
     forwarded_counters_.misses.add(frames);
     // The longer of the two stalls, not their sum: they may have been at the same time.
-    const std::uint64_t stalled =
-        std::max(StallWatch::since(segment.lane_stalls, stall_ticks(now)),
-                 StallWatch::since(segment.worker_stalls, parts_.clock->stalls.ticks_until(now)));
+    const std::uint64_t stalled = std::max(StallWatch::since(segment.lane_stalls, stall_ticks(now)),
+                                           StallWatch::since(segment.worker_stalls, clock().stalls.ticks_until(now)));
     if (latency - std::min(stalled, latency) <= parts_.deadline_tsc) {
       forwarded_counters_.misses_stalled.add(frames);
     }
@@ -407,7 +415,7 @@ void Lane::choose_loose(Loose& loose, unsigned count, Batch& next) {
   if (next.count == 0) return;
   departing_.add(next.count);
   next.expected = 0;
-  begin_departing(next, 0, {0, parts_.port, now, stall_ticks(now), parts_.clock->stalls.ticks_until(now)});
+  begin_departing(next, 0, {0, parts_.port, now, stall_ticks(now), clock().stalls.ticks_until(now)});
   next.began_tsc = now;
   hand_on(next);
 }

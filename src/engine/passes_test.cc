@@ -206,6 +206,45 @@ TEST(EngineDevices, ADeviceWithoutALaneIsRefused) {
             "fewer, or raise lanes of a port");
 }
 
+// Their batches that it keeps are computed by cores, in order, and they go on with the other one.
+TEST(EngineDevices, LanesOfOneThatDoesNotAnswerGoToTheOther) {
+  for (const bool blocks : {false, true}) {
+    SCOPED_TRACE(blocks ? "its driver" : "its kernel");
+    std::vector<JitterGpu*> gpus;
+    Options options = replay_options("cuda:0,cuda:1");
+    options.device_silence = std::chrono::milliseconds(20);
+    Trial run{engine_of(0, options, 2, &gpus)};
+    ASSERT_TRUE(run.engine);
+    watch_order(run, 1);
+    run.engine->start();
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    blocks ? gpus[0]->block() : gpus[0]->hang();
+    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+    const auto comes = [&](const auto& condition) {
+      while (!condition(run.engine->stats()) && std::chrono::steady_clock::now() < until) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      }
+      return condition(run.engine->stats());
+    };
+    EXPECT_TRUE(comes([](const EngineStats& stats) { return !stats.gpus_up[0]; }));
+    const EngineStats then = run.engine->stats();
+    EXPECT_TRUE(comes([&](const EngineStats& stats) {
+      return std::ranges::all_of(stats.lanes, [](const EngineStats::Lane& lane) { return lane.device == 1; }) &&
+             stats.lanes[0].frames_gpu > then.lanes[0].frames_gpu + 1'000 &&
+             stats.gpus[1].frames > then.gpus[1].frames + 1'000;
+    }));
+    EXPECT_GT(run.engine->stats().total.batches_rescued, 0U);
+    gpus[0]->hang(false);
+    gpus[0]->block(false);
+    EXPECT_TRUE(comes(
+        [&](const EngineStats&) { return run.engine->gpu_loss(0).how() == (blocks ? Loss::hung : Loss::silent); }));
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    run.engine->stop();
+    EXPECT_FALSE(run.engine->is_stuck());
+    expect_all_sent(run);
+  }
+}
+
 TEST(EngineDevices, TwoTakeBatchesAndOneGoesOnWithoutTheOther) {
   std::vector<JitterGpu*> gpus;
   Trial run{engine_of(1, replay_options("cuda:0,cuda:1"), 2, &gpus)};
@@ -218,17 +257,19 @@ TEST(EngineDevices, TwoTakeBatchesAndOneGoesOnWithoutTheOther) {
   EXPECT_EQ(peer_of(*run.engine).devices_used.load(), 3U);
   gpus[1]->lose("for a test");
   std::this_thread::sleep_for(std::chrono::milliseconds(50));
-  const std::uint64_t then = run.engine->stats().total.frames_gpu;
+  const EngineStats then = run.engine->stats();
   std::this_thread::sleep_for(std::chrono::milliseconds(100));
   const EngineStats stats = run.engine->stats();
   EXPECT_FALSE(stats.gpu_up);
   EXPECT_EQ(stats.gpus_up, (std::vector<bool>{true, false}));
-  std::vector<std::uint64_t> of_device(2);
-  for (const EngineStats::Lane& lane : stats.lanes) of_device.at(lane.device) += lane.frames_gpu;
-  EXPECT_GT(of_device[0], 0U);
-  EXPECT_GT(of_device[1], 0U);
+  for (const EngineStats::Gpu& gpu : stats.gpus) EXPECT_GT(gpu.frames, 0U);
+  EXPECT_EQ(stats.gpus[1].frames, then.gpus[1].frames);
+  // The lanes of the lost one are the other one's.
+  for (std::size_t l = 0; l < stats.lanes.size(); ++l) {
+    EXPECT_EQ(stats.lanes[l].device, 0U);
+    EXPECT_GT(stats.lanes[l].frames_gpu, then.lanes[l].frames_gpu);
+  }
   EXPECT_FALSE(gpus[0]->lost());
-  EXPECT_GT(run.engine->stats().total.frames_gpu, then);
   run.engine->stop();
   expect_all_sent(run);
 }

@@ -35,7 +35,7 @@ constexpr std::chrono::nanoseconds longest_sleep = std::chrono::milliseconds(20)
 
 void log_loss(const device::Gpu& gpu, LossReport& loss) {
   if (!loss.is_to_be_logged()) return;
-  spdlog::error("{} ({}) is lost: {}. Its lanes compute on their own cores from now on",
+  spdlog::error("{} ({}) is lost: {}. Its lanes go to another GPU, or compute on their own cores",
                 device::gpu_name(gpu.info().index), gpu.info().name, loss.why());
 }
 
@@ -156,8 +156,9 @@ void Worker::run() {
 unsigned Worker::fail_sealed() {
   unsigned failed = 0;
   for (Lane* lane : parts_.lanes) {
+    if (!serves(*lane)) continue;
     for (unsigned pass = 0; pass < passes_.size(); ++pass) {
-      while (Batch* batch = lane->ring(pass).next_sealed()) {
+      while (Batch* batch = lane->ring(pass).next_sealed(parts_.device)) {
         finish(*batch, BatchState::failed);
         ++failed;
       }
@@ -175,7 +176,7 @@ bool Worker::has_pending() const {
 void Worker::pass_time_points(TimePoints& points, std::uint64_t now) {
   bool begins = false;
   points.pass(now, [&](std::size_t lane, std::uint64_t count) {
-    parts_.lanes[lane]->pass_time_points(count);
+    if (serves(*parts_.lanes[lane])) parts_.lanes[lane]->pass_time_points(count);
     begins |= lane == 0;
   });
   if (!begins) return;
@@ -205,8 +206,8 @@ bool Worker::sleep_until(std::uint64_t point) {
   const bool getting_ready = !given_up_ && !parts_.clock->device_up.load(std::memory_order_relaxed);
   const bool awaited = stopping_.load(std::memory_order_relaxed) || getting_ready ||
                        (parts_.jobs != nullptr && parts_.jobs->has_waiting()) ||
-                       std::any_of(parts_.lanes.begin(), parts_.lanes.end(), [](const Lane* lane) {
-                         return lane->on_device() || lane->forwarder_holds_frames();
+                       std::any_of(parts_.lanes.begin(), parts_.lanes.end(), [this](const Lane* lane) {
+                         return serves(*lane) && (lane->on_device() || lane->forwarder_holds_frames());
                        });
   const std::uint64_t now = rte_rdtsc();
   auto time = longest_sleep;
@@ -251,6 +252,7 @@ unsigned Worker::submit() {
     } else if (parts_.mode == Mode::zero_load) {
       for (Batch* const batch : launch.batches()) {
         parts_.pipeline->null_result(*batch);
+        count_done(*batch);
       }
       finish(launch, BatchState::done);
     } else {
@@ -288,7 +290,8 @@ void Worker::gather(unsigned pass, Launch& launch) {
   Pass& of = passes_[pass];
   std::size_t without = 0;  // lanes in a row that have none
   while (without < parts_.lanes.size() && launch.count < of.together) {
-    Batch* const batch = parts_.lanes[of.next_lane]->ring(pass).next_sealed();
+    Lane& lane = *parts_.lanes[of.next_lane];
+    Batch* const batch = serves(lane) ? lane.ring(pass).next_sealed(parts_.device) : nullptr;
     of.next_lane = (of.next_lane + 1) % parts_.lanes.size();
     if (batch == nullptr) {
       ++without;
@@ -303,14 +306,17 @@ void Worker::gather(unsigned pass, Launch& launch) {
 void Worker::gather_of_one_lane(unsigned pass, Launch& launch) {
   Pass& of = passes_[pass];
   for (std::size_t tried = 0; tried < parts_.lanes.size() && launch.count == 0; ++tried) {
-    BatchRing& ring = parts_.lanes[of.next_lane]->ring(pass);
+    Lane& lane = *parts_.lanes[of.next_lane];
+    BatchRing& ring = lane.ring(pass);
     of.next_lane = (of.next_lane + 1) % parts_.lanes.size();
-    while (Batch* const batch = launch.count < of.together ? ring.next_sealed() : nullptr) take(batch, launch);
+    if (!serves(lane)) continue;
+    while (Batch* const batch = launch.count < of.together ? ring.next_sealed(parts_.device) : nullptr) {
+      take(batch, launch);
+    }
   }
 }
 
 void Worker::take(Batch* batch, Launch& launch) const {
-  batch->device = parts_.device;
   launch.batch[launch.count++] = batch;
   launch.bytes += batch->bytes;
 }
@@ -400,9 +406,15 @@ void Worker::hand_back(const Launch& launch) {
   for (Batch* const batch : launch.batches()) {
     const std::uint64_t took = now - batch->sealed_tsc;
     device_time_.add(took, 1);
+    count_done(*batch);
     counters_.overruns.add(took > overrun_tsc_ ? 1 : 0);
     finish(*batch, BatchState::done);
   }
+}
+
+void Worker::count_done(const Batch& batch) {
+  counters_.batches.add(1);
+  counters_.frames.add(batch.count);
 }
 
 void Worker::finish(const Launch& launch, BatchState state) {

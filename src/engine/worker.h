@@ -38,9 +38,10 @@ struct WorkerCounters {
   Counter cycles;       // time points of the first lane
   Counter late_cycles;  // time points, of one lane or of several at once, that were passed more than half a cycle late
   Counter overruns;     // batches that took longer than Timing::on_device() from sealing to being handed back
-  Counter slow_launches;  // calls of the driver that took longer than stall_gap_us
-  Counter launches;       // of one batch or several
-  Counter busy;           // time-stamp counter ticks of rounds that launched or handed back
+  Counter slow_launches;    // calls of the driver that took longer than stall_gap_us
+  Counter launches;         // of one batch or several
+  Counter batches, frames;  // handed back done
+  Counter busy;             // time-stamp counter ticks of rounds that launched or handed back
 };
 
 // One line of the log for a loss, whoever sees it first.
@@ -52,7 +53,7 @@ class Worker {
     device::Gpu* gpu;
     std::uint32_t device;  // DevicePlan::device
     Pipeline* pipeline;
-    std::vector<Lane*> lanes;  // at least one
+    std::vector<Lane*> lanes;  // at least one; those are served whose device() it is
     Clock* clock;
     Timing timing;
     Mode mode;
@@ -116,12 +117,14 @@ class Worker {
   unsigned reap();
   unsigned reap(unsigned s);
   void hand_back(const Launch& launch);
+  void count_done(const Batch& batch);
   void pass_time_points(TimePoints& points, std::uint64_t now);
   void begin_cycle();
   void lose_device(const std::string& why, Loss how = Loss::failed);
   void reap_lost();
   void leave_device();
   unsigned fail_sealed();
+  bool serves(const Lane& lane) const { return lane.device() == parts_.device; }
   bool has_pending() const;
   // What counts of the time between two looks at a silent device, at most.
   std::uint64_t step() const { return silence_limit_.get() / steps_of_silence; }
