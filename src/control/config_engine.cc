@@ -240,7 +240,7 @@ const std::vector<Option<engine::Options>>& engine_settings() {
       option::number("streams", &Options::streams, range_of(streams_range, "streams"), "CUDA streams"),
       option::duration("device_silence", &Options::device_silence, "auto",
                        "for so long a GPU may not answer for what it has before it is given up, and its lanes compute; "
-                       "a call of its driver may take ten times as long. `\"auto\"`: by how long batches take, 10 ms "
+                       "a call of its driver may take ten times as long. `\"auto\"`: by how long batches take, 100 ms "
                        "at least and two seconds at most ([when a GPU fails](device-failure.md))")
           .takes("`\"auto\"`, or a time from `\"1ms\"` to `\"60s\"`"),
       option::word(

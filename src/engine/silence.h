@@ -33,8 +33,9 @@ class SilenceWatch {
   std::uint64_t silent_ = 0;
 };
 
-// Of a GPU (docs/device-failure.md). A call of its driver may take so many times as long.
-inline constexpr std::chrono::milliseconds least_silence(10);
+// Of a GPU (docs/device-failure.md): uploads of tables go by the streams of batches, and a driver may load code at the
+// first launch of a kernel. A call of its driver may take so many times as long.
+inline constexpr std::chrono::milliseconds least_silence(100);
 inline constexpr std::chrono::seconds most_silence(2);
 inline constexpr unsigned call_factor = 10;
 // Looks of a waiting thread, for a silence to count in full.
