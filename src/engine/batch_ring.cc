@@ -115,16 +115,18 @@ void BatchRing::release() {
 Batch* BatchRing::next_sealed(std::uint32_t device) {
   // A batch that the lane computed itself may be released and its slot reused before the worker looks; such a slot
   // carries a newer ticket. A sealed batch stays until the worker or the lane has taken it, so it cannot be overtaken.
-  // Of two workers one may set the ticket back: what it then sees again is not sealed any more.
+  // Another device's stays ahead until its worker or the lane has taken it: while a lane moves to another device, the
+  // worker that it leaves may still look here. Of two workers one may set the ticket back: what it then sees again is
+  // not sealed any more.
   std::uint64_t ticket = worker_ticket_.load(std::memory_order_relaxed);
+  bool is_ahead = true;
   while (ticket != sealed_tickets_.load(std::memory_order_acquire)) {
     Batch& batch = at(ticket);
+    const bool is_sealed = batch.state.load(std::memory_order_acquire) == BatchState::sealed && batch.ticket == ticket;
     ++ticket;
-    worker_ticket_.store(ticket, std::memory_order_relaxed);
-    if (batch.state.load(std::memory_order_acquire) == BatchState::sealed && batch.ticket == ticket - 1 &&
-        batch.device == device && take_sealed(batch)) {
-      return &batch;
-    }
+    is_ahead = is_ahead && !(is_sealed && batch.device != device);
+    if (is_ahead) worker_ticket_.store(ticket, std::memory_order_relaxed);
+    if (is_sealed && batch.device == device && take_sealed(batch)) return &batch;
   }
   return nullptr;
 }

@@ -29,7 +29,7 @@ class BatchRingAside : public testing::Test {
     pool_ = std::move(*pool);
   }
   // With one frame, `mark` in its area.
-  Batch* seal(char mark) {
+  Batch* seal(char mark, std::uint32_t device = 0) {
     Batch* const batch = ring_->open();
     if (batch == nullptr) return nullptr;
     batch->mbuf[0] = rte_pktmbuf_alloc(pool_.get());
@@ -39,6 +39,7 @@ class BatchRingAside : public testing::Test {
     batch->segment[0] = {.first = 0, .rx_port = 3, .rx_tsc = 9, .lane_stalls = 0, .worker_stalls = 0};
     batch->count = batch->segments = 1;
     batch->to_device = true;
+    batch->device = device;
     std::memset(batch->area[1], mark, capacity * area_bytes);
     ring_->seal(BatchState::sealed);
     return batch;
@@ -50,6 +51,20 @@ class BatchRingAside : public testing::Test {
   std::vector<std::unique_ptr<void, decltype(&std::free)>> memory_;
   std::unique_ptr<BatchRing> ring_;
 };
+
+// While a lane moves, the worker that it leaves may look once more.
+TEST_F(BatchRingAside, AWorkerLeavesAnotherDevicesBatchesToItsWorker) {
+  Batch* const of_the_other = seal('x', 1);
+  Batch* const own = seal('y', 0);
+  EXPECT_EQ(ring_->next_sealed(0), own);
+  EXPECT_EQ(ring_->next_sealed(0), nullptr);
+  EXPECT_EQ(ring_->next_sealed(1), of_the_other);
+  EXPECT_EQ(ring_->next_sealed(1), nullptr);
+  for (Batch* const batch : {of_the_other, own}) {
+    rte_pktmbuf_free(batch->mbuf[0]);
+    ring_->release();
+  }
+}
 
 TEST_F(BatchRingAside, TheSpareHasWhatTheBatchHadAndItsPlace) {
   Batch* const batch = seal('x');
