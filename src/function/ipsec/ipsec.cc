@@ -107,7 +107,10 @@ Expected<void> Ipsec::prepare(const engine::Plan& plan) {
   if (!flag) return make_error("[ipsec] " + flag.error().message);
   looked_at_ = *flag;
   if (auto ok = engine::register_source_verified(); !ok) return make_error("[ipsec] " + ok.error().message);
-  routing_ = plan.pipeline == nullptr ? nullptr : plan.pipeline->first<Routing>();
+  if (plan.pipeline != nullptr) {
+    routing_ = plan.pipeline->first<Routing>();
+    egress_ = plan.pipeline->first<engine::Egress>();
+  }
   auto control = IpsecControl::make(*databases_, {.sas = options_.max_sas, .policies = options_.max_policies});
   if (!control) return make_error("[ipsec] " + control.error().message);
   control_ = std::move(*control);

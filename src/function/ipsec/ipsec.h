@@ -203,6 +203,7 @@ class Ipsec final : public engine::Element,
   void apply_out(engine::Batch& batch, engine::Span span, const IpsecArea& area, engine::Emitter& out);
   void choose_for(engine::Batch& batch, std::uint32_t i, std::uint16_t came_by, const ipsec::PolicyEntry& policy,
                   const ipsec::PacketKey& key, engine::Emitter& out);
+  std::uint32_t mtu_of(const engine::Batch& batch, std::uint32_t i) const;
   static void choose_size(Chosen& chosen, std::uint32_t mtu);
   void note_looked_at(engine::Batch& batch, std::uint32_t i) const;
   void choose_none(engine::Batch& batch, engine::Span span) const;
@@ -221,10 +222,11 @@ class Ipsec final : public engine::Element,
   std::vector<std::unique_ptr<Lane>> lanes_;
   std::vector<crypto::Cpu> helpers_;  // of threads that compute beside lanes
   DeviceCrypto devices_;
-  std::uint32_t on_device_ = 0;       // bits, by crypto::Cipher
-  std::uint32_t most_on_device_ = 0;  // bytes of a packet
-  Routing* routing_ = nullptr;        // the router, which is prepared later
-  std::uint64_t looked_at_ = 0;       // a flag of mbufs: policies have been asked
+  std::uint32_t on_device_ = 0;             // bits, by crypto::Cipher
+  std::uint32_t most_on_device_ = 0;        // bytes of a packet
+  Routing* routing_ = nullptr;              // the router, which is prepared later
+  const engine::Egress* egress_ = nullptr;  // the same; null: there is none
+  std::uint64_t looked_at_ = 0;             // a flag of mbufs: policies have been asked
   std::unique_ptr<IpsecControl> control_;
   std::unique_ptr<IpsecWatch> watch_;
 };
