@@ -131,7 +131,7 @@ def test_replayed_tampered_and_unknown_packets_are_dropped(tunnel):
     unknown = bytearray(answers[1])
     unknown[34:38] = struct.pack("!I", 0x7777)
     tunnel.server.send_frames([bytes(unknown)])
-    assert grew("ipsec_no_sa")[0], grew("ipsec_no_sa")
+    assert grew("ipsec_no_sa_in")[0], grew("ipsec_no_sa_in")
     assert tunnel.ping(2) == 2, "what was forged has not moved the window"
 
 

@@ -163,7 +163,7 @@ void Ipsec::choose_for(engine::Batch& batch, std::uint32_t i, std::uint16_t came
   ipsec::Sa* const around = twice ? lane.view->outbound(policy, 1, key) : nullptr;
   if (sa == nullptr || (twice && around == nullptr)) {
     lane.view->want(policy, key);
-    return batch.drop(i, ipsec_no_sa);
+    return batch.drop(i, ipsec_no_sa_out);
   }
   Chosen chosen{.sa = sa, .format = &format_of(*sa), .inner = {}, .around = around};
   if (twice) chosen.around_format = &format_of(*around);

@@ -266,6 +266,16 @@ TEST(IpsecElement, AnErrorAboutSizeToASenderBehindAnSaIsSealed) {
   }
 }
 
+TEST(IpsecElement, NoSaInAndNoSaOutAreDroppedByDifferentNames) {
+  std::string policy = tunnel(0, suites[0], "out");
+  policy.erase(0, policy.find("[[ipsec.policy]]"));
+  IpsecTrial without("[ipsec]\n" + policy), with("[ipsec]\n" + tunnel(0, suites[0], "out"));
+  EXPECT_EQ(without.seal({clear_frame(0, 60, false)})[0].name(), "ipsec_no_sa_out");
+  const std::vector<Bytes> sealed = frames_of(with.seal({clear_frame(0, 60, false)}));
+  // No SA has taken it, and the router has found that it is for the host.
+  EXPECT_EQ(without.seal(sealed, Work::done, 0, {engine::Fate::own, packet::no_reason, 0})[0].name(), "ipsec_no_sa_in");
+}
+
 // A router that says the same port of each row.
 class SaysPort : public engine::Element, public engine::Egress {
  public:
