@@ -152,7 +152,7 @@ void Ipsec::begin(engine::Batch& batch, const IpsecArea& area, const ipsec::View
   IpsecArea::Header& header = *area.header;
   header.view = view;
   header.installs = devices_.installs();
-  header.jobs = header.finished = 0;
+  header.jobs = 0;
   header.kept = batch.capacity;
   header.kept_done = header.not_computed = false;
   header.mixes_kinds = header.mixes_lengths = false;
@@ -260,7 +260,6 @@ void Ipsec::lost(engine::Batch& batch) {
     IpsecArea::Work& work = a.works[job];
     if (work.sa == nullptr) continue;
     work.sa = nullptr;
-    ++a.header->finished;
     a.places[work.frame] = IpsecArea::no_place;
     batch.drop(work.frame, engine::device_lost);
   }
