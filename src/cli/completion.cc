@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <map>
+#include <memory>
 #include <string_view>
 #include <utility>
 
@@ -15,10 +16,20 @@ struct Values {
   std::string ending = {};
 };
 
-// By option, which lives as long as the program.
-std::map<const CLI::Option*, Values>& known_values() {
-  static std::map<const CLI::Option*, Values> instance;
+// By option, which holds its own: another one that has its address later has none of them.
+std::map<const CLI::Option*, std::weak_ptr<Values>>& known_values() {
+  static std::map<const CLI::Option*, std::weak_ptr<Values>> instance;
   return instance;
+}
+
+Values& values_for(CLI::Option* option) {
+  std::weak_ptr<Values>& known = known_values()[option];
+  std::shared_ptr<Values> values = known.lock();
+  if (values == nullptr) {
+    known = values = std::make_shared<Values>();
+    option->check([values](const std::string&) { return std::string(); });  // takes all
+  }
+  return *values;
 }
 
 // Of CLI::IsMember(), whose description is "{in,out}".
@@ -37,7 +48,8 @@ std::vector<std::string> members(const CLI::Option& option) {
 
 Values values_of(const CLI::Option& option) {
   const auto known = known_values().find(&option);
-  return known == known_values().end() ? Values{members(option)} : known->second;
+  const auto values = known == known_values().end() ? nullptr : known->second.lock();
+  return values == nullptr ? Values{members(option)} : *values;
 }
 
 bool takes_value(const CLI::Option& option) {
@@ -129,12 +141,12 @@ void add_options(const Line& line, Completion& to) {
 }  // namespace
 
 CLI::Option* complete_with(CLI::Option* option, std::vector<std::string> words) {
-  known_values()[option].words = std::move(words);
+  values_for(option).words = std::move(words);
   return option;
 }
 
 CLI::Option* complete_with_files(CLI::Option* option, std::string ending) {
-  Values& values = known_values()[option];
+  Values& values = values_for(option);
   values.files = true;
   values.ending = std::move(ending);
   return option;

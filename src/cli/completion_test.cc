@@ -53,6 +53,23 @@ TEST_F(CompletionTest, ValuesAreTheOptions) {
   EXPECT_THAT(at({"capture", "--count", ""}).words, IsEmpty());
 }
 
+// Another option may have its address then.
+TEST(CompletionOfAnOption, ValuesEndWithIt) {
+  const std::vector<std::string> words = {"--one", ""};
+  for (int round = 0; round < 100; ++round) {
+    {
+      CLI::App app;
+      complete_with(complete_with_files(app.add_option("--one"), "toml"), {"first", "second"});
+      EXPECT_THAT(complete(app, words).words, ElementsAre("first", "second"));
+      EXPECT_EQ(complete(app, words).ending, "toml");
+    }
+    CLI::App app;
+    app.add_option("--one")->check(CLI::IsMember({"in", "out"}));
+    ASSERT_THAT(complete(app, words).words, ElementsAre("in", "out")) << round;
+    ASSERT_FALSE(complete(app, words).files) << round;
+  }
+}
+
 TEST_F(CompletionTest, FilesAreAskedForWhereOneIsWanted) {
   EXPECT_TRUE(at({"run", ""}).files);
   EXPECT_EQ(at({"run", ""}).ending, "toml");

@@ -362,6 +362,25 @@ TEST_F(DatabasesTest, TransportModeTakesThePacketsOwnAddresses) {
   EXPECT_EQ(spi_of(flow("10.0.0.1", "10.1.0.1")), 0U);
 }
 
+// Whether policy and SA have a reqid or not.
+TEST_F(DatabasesTest, TransportModeComparesSourceAndDestinationWhateverTheReqid) {
+  add(test::protecting(Direction::out, selector("10.0.0.0/24", "10.1.0.0/24"), 10,
+                       {.protocol = Protocol::esp, .mode = Mode::transport}));
+  const auto add_between = [&](std::string_view source, std::string_view destination, std::uint32_t spi,
+                               std::uint32_t reqid) {
+    SaSettings settings = sa(Direction::out, source, destination, spi, reqid);
+    settings.mode = Mode::transport;
+    add(settings);
+  };
+  add_between("10.0.0.1", "10.1.0.1", 0x1000, 0);
+  EXPECT_EQ(spi_of(flow("10.0.0.1", "10.1.0.1")), 0x1000U);
+  EXPECT_EQ(spi_of(flow("10.0.0.2", "10.1.0.1")), 0U) << "another source";
+  EXPECT_EQ(spi_of(flow("10.0.0.1", "10.1.0.2")), 0U) << "another destination";
+  add_between("10.0.0.2", "10.1.0.1", 0x1001, 5);
+  EXPECT_EQ(spi_of(flow("10.0.0.2", "10.1.0.1")), 0x1001U) << "any reqid";
+  EXPECT_EQ(spi_of(flow("10.0.0.1", "10.1.0.1")), 0x1000U) << "a newer one, of another source";
+}
+
 TEST_F(DatabasesTest, PoliciesOfBothDirectionsAreApart) {
   const Selector one = selector("10.0.0.0/8", "10.1.0.0/16");
   add(test::bypassing(Direction::out, one, 10));

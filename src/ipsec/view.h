@@ -60,7 +60,8 @@ class View {
   // The inbound SA of each packet of ESP or AH, likewise. It may be dead.
   void find_sas(std::span<const SadKey> keys, Sa** found) const { tables_.sad.find(keys, found); }
 
-  // The SA that template `index` of an outbound policy has now. Null: none; want() asks for one.
+  // The SA that template `index` of an outbound policy has now: of its protocol, mode, reqid (0: any), source and
+  // destination, which in transport mode are the packet's. Null: none; want() asks for one.
   Sa* outbound(const PolicyEntry& policy, unsigned index, const PacketKey& packet) const {
     return outbound_sa(policy, index, packet, tables_.ways);
   }

@@ -109,9 +109,9 @@ def test_what_is_there_is_not_added_again(steered):
 @pytest.mark.parametrize(("direction", "spi", "destination"), [("out", OUT_SPI, THERE), ("in", IN_SPI, HERE)])
 def test_without_an_sa_traffic_stops(steered, direction, spi, destination):
     assert steered.ctl("remove", hex(spi), destination) == f"the SA esp 0x{spi:08x} to {destination} is removed\n"
-    before = steered.dropped("ipsec_no_sa")
+    before = steered.dropped(f"ipsec_no_sa_{direction}")
     assert steered.ping(2) == 0
-    assert wait_until(lambda: steered.dropped("ipsec_no_sa") == before + 2), steered.gateway.drops()
+    assert wait_until(lambda: steered.dropped(f"ipsec_no_sa_{direction}") == before + 2), steered.gateway.drops()
     assert f"there is no SA esp 0x{spi:08x} to {destination}" in steered.ctl("remove", str(spi), destination)
     assert "is in force" in steered.add("add", steered.section("sa", direction))
     assert steered.ping(2) == 2, (steered.gateway.drops(), steered.seen()[-3:])

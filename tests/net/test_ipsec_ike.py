@@ -66,4 +66,4 @@ def test_what_has_no_sa_yet_asks_for_one(site):
     site.configure(near_child=("start_action = trap",))
     assert wait_until(lambda: site.gateway.metrics()["ipsec_policies"] >= 2)
     assert wait_until(lambda: site.ping(1) == 1, 20), site.gateway.log() + site.near.log()[-3000:]
-    assert site.gateway.drops().get("ipsec_no_sa", 0) >= 1
+    assert site.gateway.drops().get("ipsec_no_sa_out", 0) >= 1

@@ -5,9 +5,10 @@
 
 namespace sluice::function {
 
-inline const packet::Reason ipsec_no_sa = packet::register_reason(
-    "ipsec_no_sa",
-    "ESP or AH to this gateway without an SA for it; or a policy protects the packet, and there is no SA yet");
+inline const packet::Reason ipsec_no_sa_in =
+    packet::register_reason("ipsec_no_sa_in", "ESP or AH to this gateway with an SPI that no SA has");
+inline const packet::Reason ipsec_no_sa_out =
+    packet::register_reason("ipsec_no_sa_out", "a policy protects the packet, and there is no SA for that yet");
 inline const packet::Reason ipsec_bad_icv =
     packet::register_reason("ipsec_bad_icv", "ESP or AH whose integrity check value is wrong");
 inline const packet::Reason ipsec_replay =

@@ -55,7 +55,7 @@ inline packet::Reason why_not_own(const std::uint8_t* frame, std::uint32_t lengt
   ipsec::OuterView outer;
   switch (ipsec::find_outer(frame, length, outer)) {
     case ipsec::OuterKind::ipsec:
-      return ipsec_no_sa;
+      return ipsec_no_sa_in;
     case ipsec::OuterKind::cut:
       return ipsec_malformed;
     case ipsec::OuterKind::fragment:

@@ -107,7 +107,10 @@ Expected<void> Ipsec::prepare(const engine::Plan& plan) {
   if (!flag) return make_error("[ipsec] " + flag.error().message);
   looked_at_ = *flag;
   if (auto ok = engine::register_source_verified(); !ok) return make_error("[ipsec] " + ok.error().message);
-  routing_ = plan.pipeline == nullptr ? nullptr : plan.pipeline->first<Routing>();
+  if (plan.pipeline != nullptr) {
+    routing_ = plan.pipeline->first<Routing>();
+    egress_ = plan.pipeline->first<engine::Egress>();
+  }
   auto control = IpsecControl::make(*databases_, {.sas = options_.max_sas, .policies = options_.max_policies});
   if (!control) return make_error("[ipsec] " + control.error().message);
   control_ = std::move(*control);
@@ -149,7 +152,7 @@ void Ipsec::begin(engine::Batch& batch, const IpsecArea& area, const ipsec::View
   IpsecArea::Header& header = *area.header;
   header.view = view;
   header.installs = devices_.installs();
-  header.jobs = header.finished = 0;
+  header.jobs = 0;
   header.kept = batch.capacity;
   header.kept_done = header.not_computed = false;
   header.mixes_kinds = header.mixes_lengths = false;
@@ -257,7 +260,6 @@ void Ipsec::lost(engine::Batch& batch) {
     IpsecArea::Work& work = a.works[job];
     if (work.sa == nullptr) continue;
     work.sa = nullptr;
-    ++a.header->finished;
     a.places[work.frame] = IpsecArea::no_place;
     batch.drop(work.frame, engine::device_lost);
   }

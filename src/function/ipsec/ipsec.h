@@ -10,10 +10,12 @@
 // (engine/traits.h, Departure). The router sends it where the outer header says.
 //
 // The calls for a batch, in both directions:
-//   classify()  finds the SA of a frame in the databases, puts headers on (out), and makes the packet's job.
+//   admit()     in: finds the SA of a frame in the databases, and makes the packet's job.
+//   choose()    out: finds the policy of a frame and its SA.
+//   classify()  out: puts headers on, and makes the packet's job; in: judges what came in clear.
 //   compute()   does the jobs of a batch at once, in place, by intel-ipsec-mb, with helpers by compute_jobs(); launch()
 //               does the same on a GPU.
-//   apply()     asks the anti-replay window, takes headers off and asks the inbound policy (in).
+//   apply()     in: asks the anti-replay window, takes headers off and asks the inbound policy.
 // Frames that are of no SA have no job, and cost a device nothing.
 //
 // A packet is *kept from a GPU*, and computed by the lane's core when its frame is applied, if its key is not there
@@ -26,7 +28,7 @@
 // Two SAs: of ESP with AH around it both headers are put on in classify(), ESP is the batch's job, and the lane's core
 // does AH in apply(). What came out of an SA and is of one again is opened there, too, up to four times in all.
 //
-// Fragments of outer packets are put together in front of classify(), and the path's MTU is learnt from ICMP errors
+// Fragments of outer packets are put together in admit(), and the path's MTU is learnt from ICMP errors
 // that come by (ipsec/path_mtus.h).
 //
 // Any lane may open and seal for any SA: sequence numbers are taken in order for each burst, and windows are shared
@@ -150,7 +152,7 @@ class Ipsec final : public engine::Element,
   struct alignas(64) Lane {
     explicit Lane(crypto::Cpu of_lane) : cpu(std::move(of_lane)) {}
     crypto::Cpu cpu;
-    engine::Counter opened, opened_bytes, sealed, sealed_bytes, kept, small, dummies, fragmented, answered, in_clear;
+    engine::Counter opened, opened_bytes, sealed, sealed_bytes, kept, small, dummies, fragmented, answered;
     engine::Counter pieces, reassembled, incomplete;
     OuterFragments fragments;
     ipsec::PolicyCache in_cache, out_cache;
@@ -203,6 +205,7 @@ class Ipsec final : public engine::Element,
   void apply_out(engine::Batch& batch, engine::Span span, const IpsecArea& area, engine::Emitter& out);
   void choose_for(engine::Batch& batch, std::uint32_t i, std::uint16_t came_by, const ipsec::PolicyEntry& policy,
                   const ipsec::PacketKey& key, engine::Emitter& out);
+  std::uint32_t mtu_of(const engine::Batch& batch, std::uint32_t i) const;
   static void choose_size(Chosen& chosen, std::uint32_t mtu);
   void note_looked_at(engine::Batch& batch, std::uint32_t i) const;
   void choose_none(engine::Batch& batch, engine::Span span) const;
@@ -221,10 +224,11 @@ class Ipsec final : public engine::Element,
   std::vector<std::unique_ptr<Lane>> lanes_;
   std::vector<crypto::Cpu> helpers_;  // of threads that compute beside lanes
   DeviceCrypto devices_;
-  std::uint32_t on_device_ = 0;       // bits, by crypto::Cipher
-  std::uint32_t most_on_device_ = 0;  // bytes of a packet
-  Routing* routing_ = nullptr;        // the router, which is prepared later
-  std::uint64_t looked_at_ = 0;       // a flag of mbufs: policies have been asked
+  std::uint32_t on_device_ = 0;             // bits, by crypto::Cipher
+  std::uint32_t most_on_device_ = 0;        // bytes of a packet
+  Routing* routing_ = nullptr;              // the router, which is prepared later
+  const engine::Egress* egress_ = nullptr;  // the same; null: there is none
+  std::uint64_t looked_at_ = 0;             // a flag of mbufs: policies have been asked
   std::unique_ptr<IpsecControl> control_;
   std::unique_ptr<IpsecWatch> watch_;
 };

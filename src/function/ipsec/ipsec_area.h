@@ -1,5 +1,5 @@
-// What the element keeps of a batch from classify() to apply(), in its own area of it: jobs and, beside them, what
-// their packets need to be finished.
+// What the element keeps of a batch in its own area of it, from admit() (in) or classify() (out) to apply(): jobs and,
+// beside them, what their packets need to be finished.
 //
 // Jobs stand close together, in the order of frames; those that are kept from a device stand at the other end, the last
 // frame's first, and are computed by the lane's core. A frame has a place: that of its job, or none.
@@ -29,7 +29,6 @@ struct IpsecArea {
     std::uint64_t installs;  // keys that all devices have
     std::uint32_t jobs;      // at places [0, jobs)
     std::uint32_t kept;      // at [kept, capacity), the last frame's first: the core's alone
-    std::uint32_t finished;
     bool kept_done;
     bool mixes_kinds;           // jobs of the device are of more than one algorithm,
     bool mixes_lengths;         // or of more than one length range

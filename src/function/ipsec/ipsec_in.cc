@@ -195,7 +195,6 @@ void Ipsec::check_clear(engine::Batch& batch, engine::Span span) {
     if (policy->action == ipsec::Action::discard) {
       batch.drop(i, ipsec_discarded);
     } else if (!ipsec::satisfies(*policy, {})) {
-      lane.in_clear.add(1);
       batch.drop(i, ipsec_policy);
     }
   }

@@ -118,7 +118,7 @@ std::vector<std::string> ipsec_notes(const IpsecOptions& options) {
   if (!counting.empty()) notes.push_back("[ipsec] " + counting.text("the SA", "the SAs") + ": " + warning);
   if (!lacking.empty()) {
     notes.push_back("[ipsec] " + lacking.text("the policy", "the policies") + (lacking.is_one() ? " has" : " have") +
-                    " no SA in the file, and there is no ike_socket: such packets are dropped as ipsec_no_sa until "
+                    " no SA in the file, and there is no ike_socket: such packets are dropped as ipsec_no_sa_out until "
                     "one is added (ctl ipsec add). An SA is a policy's with the same protocol, mode, reqid and ends");
   }
   if (!unused.empty()) {

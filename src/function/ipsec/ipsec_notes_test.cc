@@ -59,7 +59,7 @@ TEST(IpsecNotes, OfCounterModesWithKeysOfAFile) {
 TEST(IpsecNotes, OfAPolicyWithoutAnSa) {
   IpsecOptions options{.policies = {policy("out", "10.2.0.0/24"), policy("in", "10.2.0.0/24")}};
   EXPECT_THAT(ipsec_notes(options), ElementsAre(AllOf(HasSubstr("the policy \"10.1.0.0/24 -> 10.2.0.0/24\" has no SA"),
-                                                      HasSubstr("dropped as ipsec_no_sa"))));
+                                                      HasSubstr("dropped as ipsec_no_sa_out"))));
   options.ike_socket = "/run/x";
   EXPECT_THAT(ipsec_notes(options), IsEmpty());
   options.ike_socket.clear();

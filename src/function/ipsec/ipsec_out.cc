@@ -28,7 +28,7 @@ using packet::no_reason;
 using packet::Reason;
 
 constexpr std::uint32_t ethernet = sizeof(packet::EthernetHeader);
-constexpr std::uint32_t least_ipv4_mtu = 68, least_ipv6_mtu = 1280;
+constexpr std::uint32_t least_ipv4_mtu = 68, least_ipv6_mtu = 1280, any_mtu = 65535;
 
 std::uint32_t front_of(const ipsec::PacketFormat& format) {
   return format.protocol == ipsec::Protocol::ah ? ipsec::ah_front(format) : ipsec::esp_front(format);
@@ -150,9 +150,7 @@ bool Ipsec::is_of_host(const std::uint8_t* frame, const ipsec::PacketKey& key) c
 bool Ipsec::may_come_in_clear(const ipsec::View& view, const ipsec::PacketKey& key, Lane& lane) {
   const ipsec::PolicyEntry* policy = nullptr;
   view.find_policies(ipsec::Direction::in, {&key, 1}, &policy, &lane.in_cache);
-  if (policy == nullptr || ipsec::satisfies(*policy, {})) return true;
-  lane.in_clear.add(1);
-  return false;
+  return policy == nullptr || ipsec::satisfies(*policy, {});
 }
 
 void Ipsec::choose_for(engine::Batch& batch, std::uint32_t i, std::uint16_t came_by, const ipsec::PolicyEntry& policy,
@@ -163,13 +161,13 @@ void Ipsec::choose_for(engine::Batch& batch, std::uint32_t i, std::uint16_t came
   ipsec::Sa* const around = twice ? lane.view->outbound(policy, 1, key) : nullptr;
   if (sa == nullptr || (twice && around == nullptr)) {
     lane.view->want(policy, key);
-    return batch.drop(i, ipsec_no_sa);
+    return batch.drop(i, ipsec_no_sa_out);
   }
   Chosen chosen{.sa = sa, .format = &format_of(*sa), .inner = {}, .around = around};
   if (twice) chosen.around_format = &format_of(*around);
   std::uint8_t* const frame = batch.data(i);
   if (!ipsec::look_at_inner(frame, batch.length[i], sa->mode, chosen.inner)) return batch.drop(i, ipsec_malformed);
-  choose_size(chosen, ports_[batch.row[i].port].mtu);
+  choose_size(chosen, mtu_of(batch, i));
   const std::uint32_t most = chosen.most;
   if (chosen.inner.length > most) [[unlikely]] {
     const std::uint32_t least = chosen.inner.family == 4 ? least_ipv4_mtu : least_ipv6_mtu;
@@ -196,6 +194,17 @@ void Ipsec::choose_for(engine::Batch& batch, std::uint32_t i, std::uint16_t came
   prefetch_for_write(frame + batch.length[i]);
   lane.chosen.push_back(chosen);
   batch.go_on_later(i);
+}
+
+// Of the port that the row leaves by. What the kernel is to forward has come by another one, and leaves by that which
+// the router says; where it says none, the way between the ends alone limits it.
+std::uint32_t Ipsec::mtu_of(const engine::Batch& batch, std::uint32_t i) const {
+  std::uint16_t port = batch.row[i].port;
+  if (batch.row[i].fate == Fate::to_host) [[unlikely]] {
+    port = egress_ == nullptr ? engine::no_port : egress_->egress(batch, i);
+    if (port == engine::no_port) return any_mtu;
+  }
+  return ports_[port].mtu;
 }
 
 // What fits the port and the way between the ends. A packet of IPv6 is not to be asked for less than IPv6's least MTU:

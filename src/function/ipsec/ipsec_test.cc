@@ -7,6 +7,7 @@
 
 #include "../tests/support/gpu.h"
 #include "function/ipsec/ipsec_trial_test.h"
+#include "function/routing_reasons.h"
 #include "ipsec/proposal.h"
 
 namespace sluice::function::test {
@@ -262,6 +263,58 @@ TEST(IpsecElement, AnErrorAboutSizeToASenderBehindAnSaIsSealed) {
     ASSERT_EQ(left[0].name(), "passes");
     EXPECT_EQ(left[0].frame[14 + 9], is_behind ? 50 : 1);
     EXPECT_EQ(out.metric("ipsec_size_answers"), 1U);
+  }
+}
+
+TEST(IpsecElement, NoSaInAndNoSaOutAreDroppedByDifferentNames) {
+  std::string policy = tunnel(0, suites[0], "out");
+  policy.erase(0, policy.find("[[ipsec.policy]]"));
+  IpsecTrial without("[ipsec]\n" + policy), with("[ipsec]\n" + tunnel(0, suites[0], "out"));
+  EXPECT_EQ(without.seal({clear_frame(0, 60, false)})[0].name(), "ipsec_no_sa_out");
+  const std::vector<Bytes> sealed = frames_of(with.seal({clear_frame(0, 60, false)}));
+  // No SA has taken it, and the router has found that it is for the host.
+  EXPECT_EQ(without.seal(sealed, Work::done, 0, {engine::Fate::own, packet::no_reason, 0})[0].name(), "ipsec_no_sa_in");
+}
+
+// A router that says the same port of each row.
+class SaysPort : public engine::Element, public engine::Egress {
+ public:
+  explicit SaysPort(std::uint16_t port) : port_(port) {}
+  engine::Shape shape() const override { return {.ends_chain = true}; }
+  void apply(engine::Batch&, engine::Span, engine::Emitter&) override {}
+  void* find_trait(std::string_view name) override { return engine::offer<engine::Egress>(name, this); }
+  std::uint16_t egress(const engine::Batch&, std::uint32_t) const override { return port_; }
+
+ private:
+  const std::uint16_t port_;
+};
+
+// Rows that the kernel is to forward say the port that they came by, whose MTU is 1,500: 1,438 bytes would fit.
+TEST(IpsecElement, WhatTheKernelIsToForwardIsMeasuredByThePortThatItLeavesBy) {
+  constexpr std::uint16_t of_1500 = 1, of_1400 = 2;
+  struct Case {
+    std::uint16_t port;
+    std::size_t bytes;
+    bool fits;
+  };
+  const Case cases[] = {{of_1400, 1326, true},
+                        {of_1400, 1327, false},
+                        {of_1500, 1438, true},
+                        {of_1500, 1439, false},
+                        {engine::no_port, 1500, true}};
+  for (const Case& one : cases) {
+    for (const packet::Reason reason : {unresolved, too_big}) {
+      std::vector<std::unique_ptr<engine::Element>> elements;
+      elements.push_back(std::make_unique<SaysPort>(one.port));
+      engine::Pipeline behind(std::move(elements));
+      IpsecTrial out("[ipsec]\n" + tunnel(0, suites[1], "out"), nullptr, &behind);
+      const Bytes clear =
+          PacketBuilder().ipv4("10.0.0.5", "10.100.0.9").dont_fragment().udp(1, 2).payload(one.bytes - 28).build();
+      const auto left = out.seal({clear}, Work::done, 0, {engine::Fate::to_host, reason, 0});
+      ASSERT_EQ(left[0].name(), "passes");
+      EXPECT_EQ(left[0].frame[14 + 9], one.fits ? 50 : 1) << one.port << " " << one.bytes;
+      EXPECT_EQ(out.metric("ipsec_size_answers"), one.fits ? 0U : 1U) << one.port << " " << one.bytes;
+    }
   }
 }
 

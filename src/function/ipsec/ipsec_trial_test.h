@@ -29,8 +29,9 @@ inline std::unique_ptr<engine::Element> ipsec_of(const std::string& text) {
   auto file = Settings::from_text(text, "a.toml", diagnostics);
   EXPECT_TRUE(file) << (file ? "" : file.error().message);
   if (!file) return nullptr;
-  const engine::PortTable ports(
-      {{.name = "lan", .mac = {}}, {.name = "wan", .mac = {}}, {.name = "vx", .mac = {}, .is_virtual = true}});
+  const engine::PortTable ports({{.name = "lan", .mac = {}},
+                                 {.name = "wan", .mac = {}},
+                                 {.name = "vx", .mac = {}, .mtu = 1400, .is_virtual = true}});
   Settings section = file->section("ipsec");
   auto element = engine::find_element("ipsec")->make(section, ports);
   section.finish();
@@ -55,9 +56,10 @@ class IpsecTrial {
   // What becomes of the device's work on a batch.
   enum class Work : std::uint8_t { done, lost, null };
 
-  // `gpu`: on which it computes; null: on the core.
-  explicit IpsecTrial(const std::string& text, device::Gpu* gpu = nullptr) : gpu_(gpu), element_(ipsec_of(text)) {
-    const auto ok = element_->prepare({.lanes = 1, .ports = {0}});
+  // `gpu`: on which it computes; null: on the core. `behind`: the elements behind it; null: none.
+  explicit IpsecTrial(const std::string& text, device::Gpu* gpu = nullptr, engine::Pipeline* behind = nullptr)
+      : gpu_(gpu), element_(ipsec_of(text)) {
+    const auto ok = element_->prepare({.lanes = 1, .ports = {0}, .pipeline = behind});
     EXPECT_TRUE(ok) << (ok ? "" : ok.error().message);
     for (Pass& pass : passes_) {
       pass.area = static_cast<std::byte*>(allocate(std::size_t{capacity} * element_->shape().bytes_per_frame));
@@ -69,11 +71,13 @@ class IpsecTrial {
   }
   IpsecTrial(const IpsecTrial&) = delete;
 
-  // Frames that are about to leave by port 1: as they leave then, in their order.
-  std::vector<Judged> seal(const std::vector<Bytes>& frames, Work work = Work::done, std::uint16_t came_from = 0) {
+  // Frames that are about to leave by port 1, or that the router has decided on otherwise: as they leave then, in their
+  // order.
+  std::vector<Judged> seal(const std::vector<Bytes>& frames, Work work = Work::done, std::uint16_t came_from = 0,
+                           engine::Row decided = {engine::Fate::sent, packet::no_reason, 1}) {
     Pass& routed = fill(0, frames);
     Pass& departs = fill(1, {});
-    for (engine::Row& row : routed.rows) row = {engine::Fate::sent, packet::no_reason, 1};
+    for (engine::Row& row : routed.rows) row = decided;
     const std::vector<std::uint16_t> came_by(frames.size(), came_from);
     for (const engine::Span span : spans(routed.batch.count)) {
       element().choose(routed.batch, span, came_by.data(), emitter_);
