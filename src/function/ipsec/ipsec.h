@@ -28,8 +28,8 @@
 // Two SAs: of ESP with AH around it both headers are put on in classify(), ESP is the batch's job, and the lane's core
 // does AH in apply(). What came out of an SA and is of one again is opened there, too, up to four times in all.
 //
-// Fragments of outer packets are put together in admit(), and the path's MTU is learnt from ICMP errors
-// that come by (ipsec/path_mtus.h).
+// Fragments of outer packets are put together in admit(), and the path's MTU is learnt there from ICMP errors that come
+// by (ipsec/path_mtus.h).
 //
 // Any lane may open and seal for any SA: sequence numbers are taken in order for each burst, and windows are shared
 // (ipsec/sequence.h, replay_window.h). Order of a flow is its lane's.
