@@ -89,6 +89,7 @@ Expected<Proposal> parse_proposal(std::string_view text, Protocol protocol) {
     }
   }
   const auto hash = find_name(hashes, hash_name);
+  if (hash == hashes.end() && hash_name.ends_with("-esn")) return refuse(text, "has -esn: that is `esn = true` here");
   if (hash == hashes.end()) return refuse(text, "ends with no hash that there is here; there are " + list(hashes));
   proposal.hash = hash->hash;
   proposal.auth_key_length = hash->key;

@@ -38,16 +38,15 @@ def block(name, lines):
     return text + "}\n"
 
 
-def daemon_settings(vici, log, more=(), threads=8, bypass=True):
-    """strongswan.conf. `bypass`: IKE itself is let through by policies of the ports, which reach Sluice, and not by the sockets,
-    which do not."""
+def daemon_settings(vici, log, more=(), threads=8):
+    """strongswan.conf."""
     return block("charon", [
         f"load = {PLUGINS}", f"threads = {threads}", "install_routes = no", "install_virtual_ip = no", "retransmit_timeout = 1.0",
         "retransmit_tries = 3", "retransmit_base = 1.2", "delete_rekeyed_delay = 1", *more,
         ("filelog", [("all", [f"path = {log}", "default = 1", "knl = 2", "chd = 2", "ike = 1", "flush_line = yes",
                               "ike_name = yes", "time_format = %H:%M:%S"])]),
         ("plugins", [("vici", [f"socket = unix://{vici}"]),
-                     ("kernel-netlink", ["port_bypass = yes"] if bypass else [])])]) + block("swanctl", ["load = random"])
+                     ("kernel-netlink", [])])]) + block("swanctl", ["load = random"])
 
 
 def connection(name, local, remote, local_ts, remote_ts, esp="aes128-sha256", child=(), more=(), key="a secret of a test"):
@@ -153,7 +152,7 @@ class UmlCharon(Charon):
         self.vici = pathlib.Path("/run/charon.vici")
 
     def start(self, connections, more=()):
-        self.write(daemon_settings(self.vici, "/mnt/charon.log", more, bypass=False), connections)
+        self.write(daemon_settings(self.vici, "/mnt/charon.log", more), connections)
         self.peer.run(f"STRONGSWAN_CONF=/mnt/strongswan.conf {CHARON} > /mnt/charon.err 2>&1 < /dev/null & echo $! > /run/pid")
         ready = "for i in $(seq 100); do [ -S /run/charon.vici ] && exit 0; sleep 0.05; done; cat /mnt/charon.err; exit 1"
         self.peer.run(ready, timeout=60)

@@ -76,6 +76,13 @@ bool Ipsec::check_chain(const engine::Pipeline& pipeline, Settings& section, boo
   if (pipeline.first<engine::Departure>() == this && pipeline.elements().front()->trait<engine::Departure>() == this) {
     return true;
   }
+  engine::Element* const front = pipeline.elements().front().get();
+  if (front->trait<engine::Ingress>() != nullptr && front->trait<Routing>() == nullptr) {
+    section.error("",
+                  "\"ipsec\" and another element that opens tunnels are not in one chain, since each stands first: "
+                  "give each a gateway");
+    return false;
+  }
   section.error("", "\"ipsec\" stands first in [engine] chain, so that all others see what comes out of SAs");
   return false;
 }

@@ -1,6 +1,7 @@
 // [[ipsec.sa]]: a security association of the file or of the API.
 #include <charconv>
 #include <cstdio>
+#include <optional>
 #include <span>
 #include <utility>
 
@@ -32,13 +33,14 @@ struct SaWords {
   ipsec::Lifetime lifetime;
 };
 
+constexpr std::uint64_t most_seconds = 3'155'760'000;  // a hundred years
+
 Option<SaWords> limit_option(const char* key, ipsec::Limit ipsec::Lifetime::*limit, std::uint64_t ipsec::Limit::*which,
-                             std::string text) {
+                             std::string text, std::uint64_t most = most_count) {
   return Option<SaWords>{key,
                          std::move(text),
                          [=](Settings& section, SaWords& to) {
-                           (to.lifetime.*limit).*which =
-                               static_cast<std::uint64_t>(section.integer(key, 0, 1, most_count));
+                           (to.lifetime.*limit).*which = static_cast<std::uint64_t>(section.integer(key, 0, 1, most));
                          },
                          [=](const SaWords& of) { return std::to_string((of.lifetime.*limit).*which); },
                          false,
@@ -87,13 +89,15 @@ const std::vector<Option<SaWords>>& sa_settings() {
        limit_option("hard_bytes", &Lifetime::bytes, &Limit::hard, "the SA ends then"),
        limit_option("soft_packets", &Lifetime::packets, &Limit::soft, "the same for packets"),
        limit_option("hard_packets", &Lifetime::packets, &Limit::hard, "the same for packets"),
-       limit_option("soft_seconds", &Lifetime::seconds, &Limit::soft, "the same for seconds since the SA was added"),
-       limit_option("hard_seconds", &Lifetime::seconds, &Limit::hard, "the same for seconds since the SA was added")});
+       limit_option("soft_seconds", &Lifetime::seconds, &Limit::soft, "the same for seconds since the SA was added",
+                    most_seconds),
+       limit_option("hard_seconds", &Lifetime::seconds, &Limit::hard, "the same for seconds since the SA was added",
+                    most_seconds)});
   return all;
 }
 
-// `key` in hexadecimal digits, or 0x and these.
-std::vector<std::uint8_t> read_key(Settings& section, const char* key, std::string_view digits) {
+// `key` in hexadecimal digits, or 0x and these. None: it has been reported.
+std::optional<std::vector<std::uint8_t>> read_key(Settings& section, const char* key, std::string_view digits) {
   if (digits.starts_with("0x")) digits.remove_prefix(2);
   std::vector<std::uint8_t> bytes;
   for (std::size_t at = 0; at + 1 < digits.size(); at += 2) {
@@ -102,23 +106,28 @@ std::vector<std::uint8_t> read_key(Settings& section, const char* key, std::stri
     if (std::from_chars(digits.data() + at, end, value, 16).ptr != end) break;
     bytes.push_back(value);
   }
-  if (bytes.size() * 2 != digits.size()) section.error(key, "is to be pairs of hexadecimal digits");
-  return bytes;
+  if (bytes.size() * 2 == digits.size()) return bytes;
+  section.error(key, "is to be pairs of hexadecimal digits");
+  crypto::wipe(bytes.data(), bytes.size());
+  return std::nullopt;
 }
 
 void check_transport(Settings& section, ipsec::SaSettings& sa, const SaWords& words) {
   const auto proposal = ipsec::parse_proposal(words.proposal, sa.id.protocol);
   if (!proposal) {
-    if (!words.proposal.empty()) section.error("proposal", proposal.error().message);
+    if (section.has("proposal")) section.error("proposal", proposal.error().message);
     return;
   }
-  std::vector<std::uint8_t> key = read_key(section, "key", words.key);
-  std::vector<std::uint8_t> auth_key = read_key(section, "auth_key", words.auth_key);
-  auto transform = ipsec::make_transform(*proposal, key, auth_key);
-  crypto::wipe(key.data(), key.size());
-  crypto::wipe(auth_key.data(), auth_key.size());
+  auto key = read_key(section, "key", words.key);
+  auto auth_key = read_key(section, "auth_key", words.auth_key);
+  if (!key || !auth_key) return;
+  auto transform = ipsec::make_transform(*proposal, *key, *auth_key);
+  const char* const named =
+      key->size() == std::size_t{proposal->key_length} + proposal->salt_length ? "auth_key" : "key";
+  crypto::wipe(key->data(), key->size());
+  crypto::wipe(auth_key->data(), auth_key->size());
   if (!transform) {
-    section.error("proposal", transform.error().message);
+    section.error(section.has(named) ? named : "proposal", transform.error().message);
     return;
   }
   sa.transform = std::move(*transform);

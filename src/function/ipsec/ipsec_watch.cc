@@ -11,7 +11,12 @@ namespace sluice::function {
 namespace {
 
 constexpr std::chrono::milliseconds between_looks(100);
+constexpr std::int64_t remembered = 60;  // seconds: a policy asks again after 30
 constexpr std::size_t most_looked_at = 4096, most_troubles = 3;
+
+std::int64_t seconds_now() {
+  return std::chrono::duration_cast<std::chrono::seconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
 
 std::string name_of(const ipsec::SaSettings& sa) {
   return sa.name.empty() ? sa.id.str() : "\"" + sa.name + "\" (" + sa.id.str() + ")";
@@ -66,8 +71,11 @@ void IpsecWatch::run() {
 }
 
 void IpsecWatch::acquire(const ipsec::Acquire& acquire) {
-  if (server_) return server_->acquire(acquire);
-  spdlog::warn("ipsec: a packet that a policy protects ({}) has no SA", acquire.policy.selector.str());
+  if (server_) server_->acquire(acquire);
+  if (has_daemon()) return;
+  if (server_) alone_at_.store(seconds_now(), std::memory_order_relaxed);
+  spdlog::warn("ipsec: a packet that a policy protects ({}) has no SA{}", acquire.policy.selector.str(),
+               server_ ? ", and no IKE daemon is connected to " + ike_socket_ : "");
 }
 
 void IpsecWatch::expired(const ipsec::SaStatus& sa, bool hard) {
@@ -85,6 +93,11 @@ void IpsecWatch::moved(const ipsec::SaStatus& sa, const packet::IpAddress& sourc
 
 std::vector<engine::Trouble> IpsecWatch::troubles() const {
   std::vector<engine::Trouble> all;
+  const std::int64_t alone_at = alone_at_.load(std::memory_order_relaxed);
+  if (alone_at != 0 && seconds_now() - alone_at < remembered && !has_daemon()) {
+    all.push_back({"ipsec: packets that policies protect have no SA, and no IKE daemon is connected to " + ike_socket_,
+                   "start the daemon with sluice-xfrm.so (docs/ipsec-ike.md)"});
+  }
   for (const ipsec::SaStatus& sa : databases_.sas(most_looked_at)) {
     if (sa.state != ipsec::SaState::dead || all.size() == most_troubles) continue;
     all.push_back({"ipsec: SA " + name_of(sa.settings) + " has reached its hard limit, and carries nothing any more",

@@ -31,7 +31,7 @@ class IpsecWatch final : public ipsec::Events {
   Expected<void> start();
   // Of the daemon's side; null: there is none.
   const ipsec::xfrm::Server* server() const { return server_.get(); }
-  // SAs that have ended with nobody to replace them.
+  // SAs that have ended with nobody to replace them, and packets that wait for a daemon that is not there.
   std::vector<engine::Trouble> troubles() const;
 
   void acquire(const ipsec::Acquire& acquire) override;
@@ -40,11 +40,14 @@ class IpsecWatch final : public ipsec::Events {
 
  private:
   void run();
+  bool has_daemon() const { return server_ != nullptr && server_->counts().connections != 0; }
 
   ipsec::Databases& databases_;
   const std::string ike_socket_;
   std::unique_ptr<ipsec::xfrm::Server> server_;
   std::atomic<bool> stopping_{false};
+  std::atomic<std::int64_t> alone_at_{
+      0};  // seconds of the steady clock: when a packet wanted an SA of nobody; 0: never
   std::thread thread_;
 };
 

@@ -318,6 +318,12 @@ bool Vxlan::check_chain(const engine::Pipeline& pipeline, Settings& section, boo
                         const std::function<std::string(std::string_view)>& /*chain_with*/) const {
   const Ingress* const first = pipeline.elements().front()->trait<engine::Ingress>();
   if (first == this) return true;
+  if (pipeline.first<engine::Departure>() != nullptr) {
+    section.error("",
+                  "\"vxlan\" and \"ipsec\" are not in one chain, since each stands first: "
+                  "give each a gateway");
+    return false;
+  }
   section.error("", "\"vxlan\" stands first in [engine] chain, so that all others see what comes out of tunnels");
   return false;
 }
