@@ -137,3 +137,11 @@ def test_a_route_table_is_read_before_anything_starts(here, tmp_path):
     for command in ("check", "run"):
         answer = here.run([SLUICE, command, path], check=False)
         assert answer == f"{table}:2: '192.0.2.1/24' has host bits set; did you mean 192.0.2.0/24?\n"
+
+
+@pytest.mark.parametrize("chain", ['["ipsec", "vxlan", "route"]', '["vxlan", "ipsec", "route"]'])
+def test_two_functions_that_open_tunnels_are_not_in_one_chain(tmp_path, chain):
+    path = tmp_path / "sluice.toml"
+    path.write_text(f"[engine]\nchain = {chain}\n", encoding="utf-8")
+    ran = subprocess.run([SLUICE, "check", path], capture_output=True, text=True, timeout=10, check=False)
+    assert ran.returncode == 2 and "are not in one chain" in ran.stderr and "stands first in" not in ran.stderr, ran.stderr

@@ -39,6 +39,25 @@ TEST(IpsecText, ShowsNoValueOfAnSa) {
   EXPECT_THAT(why(read_sa_text("[[ipsec.sa]]\n[[ipsec.sa]]\n", "it")), HasSubstr("one [[ipsec.sa]]"));
 }
 
+TEST(IpsecText, SaysAtWhichKeyAnSaIsWrong) {
+  const std::string begin = "direction = \"in\"\nsource = \"192.0.2.2\"\ndestination = \"192.0.2.1\"\nspi = 0x1001\n";
+  const std::string key = "key = \"" + std::string(32, 'a') + "\"\n",
+                    hash = "auth_key = \"" + std::string(40, 'b') + "\"\n";
+  const auto wrong = [&](const std::string& rest) { return why(read_sa_text(begin + rest, "it")); };
+  EXPECT_EQ(wrong("proposal = \"aes128-sha1\"\n" + key + hash), "");
+  EXPECT_THAT(wrong("proposal = \"\"\n" + key + hash), HasSubstr("it:5: proposal: "));
+  EXPECT_THAT(wrong("proposal = \"aes128-sha1-esn\"\n" + key + hash),
+              HasSubstr("proposal: \"aes128-sha1-esn\" has -esn"));
+  EXPECT_THAT(wrong("proposal = \"aes256-sha1\"\n" + key + hash),
+              HasSubstr("it:6: key: the cipher's key has 16 bytes"));
+  EXPECT_THAT(wrong("proposal = \"aes128-sha256\"\n" + key + hash),
+              HasSubstr("it:7: auth_key: the hash's key has 20 bytes"));
+  EXPECT_THAT(wrong("proposal = \"aes128-sha1\"\n" + hash), HasSubstr("it:5: proposal: the cipher's key has 0 bytes"));
+  EXPECT_THAT(wrong("proposal = \"aes128-sha1\"\nkey = \"zz\"\n" + hash), Not(HasSubstr("proposal")));
+  EXPECT_THAT(wrong("proposal = \"aes128-sha1\"\n" + key + hash + "hard_seconds = 9223372037\n"),
+              HasSubstr("it:8: hard_seconds: "));
+}
+
 TEST(IpsecText, FindsAnSaByWhatItWasAddedWith) {
   const auto id = read_sa_id_text(sa_text("in", 0x1001), "it");
   ASSERT_TRUE(id) << why(id);
