@@ -99,7 +99,7 @@ Expected<Proposal> parse_proposal(std::string_view text, Protocol protocol) {
 
 std::string proposal_text(const Transform& transform, Protocol protocol) {
   const auto hash = std::ranges::find(hashes, transform.hash, &HashName::hash);
-  const std::string hash_name(hash == hashes.end() ? "" : hash->name);
+  std::string hash_name(hash == hashes.end() ? "" : hash->name);
   if (protocol == Protocol::ah) return hash_name;
   const auto cipher = std::ranges::find_if(ciphers, [&](const CipherName& one) {
     return one.cipher == transform.cipher && one.key == transform.cipher_key.length &&
