@@ -52,10 +52,12 @@ cudaError_t enter() {
   return note(broken);
 }
 
+constexpr std::size_t memory_bytes = std::size_t{4} << 30;
+
 cudaError_t allocate(std::map<void*, std::size_t>& book, void** pointer, std::size_t bytes) {
   *pointer = nullptr;
   if (bytes == 0) return cudaSuccess;
-  if (posix_memalign(pointer, 256, bytes) != 0) return note(cudaErrorMemoryAllocation);
+  if (bytes > memory_bytes || posix_memalign(pointer, 256, bytes) != 0) return note(cudaErrorMemoryAllocation);
   std::memset(*pointer, 0xAB, bytes);
   const std::lock_guard lock(book_mutex);
   book[*pointer] = bytes;
@@ -182,7 +184,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   if (device != 0) return note(cudaErrorInvalidDevice);
   *properties = {};
   std::strcpy(properties->name, "host SIMT shim");
-  properties->totalGlobalMem = std::size_t{4} << 30;
+  properties->totalGlobalMem = memory_bytes;
   properties->sharedMemPerBlock = shared_without_asking;
   properties->sharedMemPerBlockOptin = shared_at_most;
   properties->major = 9;
