@@ -135,10 +135,7 @@ TEST_F(DeparturesTest, WhatTheHostSendsGoesThroughItToo) {
   make({});
   time_point();
   for (unsigned i = 0; i < 5; ++i) {
-    rte_mbuf* const frame = rte_pktmbuf_alloc(pool_.get());
-    ASSERT_NE(frame, nullptr);
-    std::memset(rte_pktmbuf_append(frame, 60), 0, 60);
-    ASSERT_EQ(rte_ring_enqueue(from_host, frame), 0);
+    ASSERT_EQ(rte_ring_enqueue(from_host, made(i)), 0);
   }
   EXPECT_EQ(lane_->forward_round(), 5U);
   EXPECT_EQ(leaver_.ports_seen, std::vector<std::uint16_t>(5, no_port));
@@ -205,11 +202,6 @@ class MadeDeparturesTest : public LaneTest {
     elements.push_back(std::make_unique<WatchedElement>(sender_));
     return std::make_unique<Pipeline>(std::move(elements));
   }
-  rte_mbuf* made(std::uint32_t number) {
-    rte_mbuf* const frame = rte_pktmbuf_alloc(pool_.get());
-    std::memcpy(rte_pktmbuf_append(frame, 60), &number, sizeof number);
-    return frame;
-  }
   void make_on_core() {
     make({});
     clock_.device_up.store(false);
@@ -224,12 +216,7 @@ class MadeDeparturesTest : public LaneTest {
   }
   Numbers left() {
     Numbers all;
-    for (void* out = nullptr; rte_ring_dequeue(out_, &out) == 0;) {
-      auto* const frame = static_cast<rte_mbuf*>(out);
-      all.emplace_back();
-      std::memcpy(&all.back(), rte_pktmbuf_mtod(frame, const void*), sizeof all.back());
-      rte_pktmbuf_free(frame);
-    }
+    for (const Sent& one : sent()) all.push_back(one.number);
     return all;
   }
   void TearDown() override {

@@ -48,24 +48,12 @@ class Reader : public Element {
 
 class EmissionTest : public LaneTest {
  protected:
-  struct Sent {
-    std::uint32_t number;
-    std::uint32_t bytes;
-    bool operator==(const Sent&) const = default;
-  };
-
   std::unique_ptr<Pipeline> make_pipeline() override {
     std::vector<std::unique_ptr<Element>> elements;
     elements.push_back(std::make_unique<WatchedElement>(scripted_));
     if (scripted_.payloads == Payloads::changed) elements.push_back(std::make_unique<Reader>());
     if (decides_) elements.push_back(std::make_unique<WatchedElement>(peer_));
     return std::make_unique<Pipeline>(std::move(elements));
-  }
-
-  rte_mbuf* made(std::uint32_t number, std::uint16_t bytes = 60) {
-    rte_mbuf* const frame = rte_pktmbuf_alloc(pool_.get());
-    std::memcpy(rte_pktmbuf_append(frame, bytes), &number, sizeof number);
-    return frame;
   }
 
   // Ten frames, with the numbers 0 to 9, on the lane's core, and what left by the other port.
@@ -75,18 +63,6 @@ class EmissionTest : public LaneTest {
     collect();
     forward();
     return sent();
-  }
-  std::vector<Sent> sent() {
-    std::vector<Sent> all;
-    for (void* out = nullptr; rte_ring_dequeue(out_, &out) == 0;) {
-      auto* const frame = static_cast<rte_mbuf*>(out);
-      Sent one{0, rte_pktmbuf_pkt_len(frame)};
-      EXPECT_EQ(frame->nb_segs, 1U);
-      std::memcpy(&one.number, rte_pktmbuf_mtod(frame, const void*), sizeof one.number);
-      all.push_back(one);
-      rte_pktmbuf_free(frame);
-    }
-    return all;
   }
   void make_on_core() {
     make({});

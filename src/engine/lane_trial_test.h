@@ -249,6 +249,30 @@ class LaneTest : public testing::Test {
     }
     return count;
   }
+  // The same of frames whatever their numbers are, and in what order.
+  struct Sent {
+    std::uint32_t number;
+    std::uint32_t bytes;
+    bool operator==(const Sent&) const = default;
+  };
+  std::vector<Sent> sent() {
+    std::vector<Sent> all;
+    for (void* out = nullptr; rte_ring_dequeue(out_, &out) == 0;) {
+      auto* const frame = static_cast<rte_mbuf*>(out);
+      Sent one{0, rte_pktmbuf_pkt_len(frame)};
+      EXPECT_EQ(frame->nb_segs, 1U);
+      std::memcpy(&one.number, rte_pktmbuf_mtod(frame, const void*), sizeof one.number);
+      all.push_back(one);
+      rte_pktmbuf_free(frame);
+    }
+    return all;
+  }
+  // A frame of this number that has not come.
+  rte_mbuf* made(std::uint32_t number, std::uint16_t bytes = 60) {
+    rte_mbuf* const frame = rte_pktmbuf_alloc(pool_.get());
+    std::memcpy(rte_pktmbuf_append(frame, bytes), &number, sizeof number);
+    return frame;
+  }
   std::uint64_t drops(packet::Reason reason) const {
     return lane_->collector_counters().drops[reason].get() + lane_->forwarder_counters().drops[reason].get();
   }

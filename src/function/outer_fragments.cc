@@ -1,9 +1,13 @@
 #include "function/outer_fragments.h"
 
+#include <cstddef>
 #include <cstring>
 
+#include "engine/batch_edit.h"
+#include "packet/checksum.h"
 #include "packet/flow_hash.h"
 #include "packet/header_facts.h"
+#include "packet/headers.h"
 
 namespace sluice::function {
 namespace {
@@ -43,6 +47,25 @@ OuterFragments::Taken OuterFragments::take(std::string_view frame, bool is_own, 
       return Taken::refused;
   }
   return Taken::refused;
+}
+
+OuterFragments::Taken OuterFragments::put_together(engine::Batch& batch, std::uint32_t i, bool is_own,
+                                                   std::uint32_t now_seconds) {
+  std::uint8_t* const frame = batch.data(i);
+  std::uint16_t type;
+  std::memcpy(&type, frame + offsetof(packet::EthernetHeader, ethertype), sizeof type);
+  if (type == packet::be16(packet::ethertype_ipv4)) {
+    const auto& ip = packet::header_at<packet::Ipv4Header>(frame, sizeof(packet::EthernetHeader));
+    if (ip.checksum != packet::ipv4_header_checksum(ip)) return Taken::no;  // the router's, or the host's, to refuse
+  }
+  const Taken taken = take({reinterpret_cast<const char*>(frame), batch.length[i]}, is_own, now_seconds);
+  if (taken == Taken::kept) batch.absorb(i);
+  if (taken != Taken::whole) return taken;
+  const std::string_view whole = datagram();
+  if (whole.size() > engine::capacity_from(batch, i)) return Taken::too_long;
+  std::memcpy(frame, whole.data(), whole.size());
+  engine::set_length(batch, i, static_cast<std::uint32_t>(whole.size()));
+  return Taken::whole;
 }
 
 }  // namespace sluice::function

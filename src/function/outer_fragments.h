@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "engine/batch.h"
 #include "flow/fragments.h"
 
 namespace sluice::function {
@@ -24,13 +25,17 @@ class OuterFragments {
   enum class Taken : std::uint8_t {
     no,  // it is not one of the user's, or not known to be
     kept,
-    whole,    // datagram() is the packet, as a frame
-    refused,  // malformed, or of a packet with others that contradict it, or there is no memory
+    whole,     // datagram() is the packet, as a frame
+    refused,   // malformed, or of a packet with others that contradict it, or there is no memory
+    too_long,  // of put_together() alone: the frame's buffer has no room for the packet
   };
 
   OuterFragments();
   // A frame that holds a fragment. `is_own`: by itself, and then so are all others of its packet.
   Taken take(std::string_view frame, bool is_own, std::uint32_t now_seconds);
+  // The same of a row's frame. `whole`: it is the packet now. `kept`: the row is absorbed. One of IPv4 whose header has
+  // a wrong checksum is `no`.
+  Taken put_together(engine::Batch& batch, std::uint32_t i, bool is_own, std::uint32_t now_seconds);
   std::string_view datagram() const { return fragments_.datagram(); }
   // Forgets some of what has run out of time, so that counters() says so though no fragment comes. Cost: some ns while
   // nothing waits.

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "flow/fragment_test.h"
+#include "function/trial_batch_test.h"
 #include "packet/builder.h"
 
 namespace sluice::function {
@@ -88,6 +89,49 @@ TEST(OuterFragments, WholePacketsAreNone) {
   const Bytes whole = packet::PacketBuilder().ipv4("192.0.2.2", "192.0.2.1").udp(4500, 4500).payload(100).build();
   EXPECT_EQ(fragments.take(view(whole), false, now), Taken::no);
   EXPECT_EQ(fragments.take(view(whole), true, now), Taken::refused);
+}
+
+// Rows of a batch, as elements have them.
+TEST(OuterFragments, OfRowsBecomeThePacketWhereItIsWhole) {
+  for (const int family : {4, 6}) {
+    const std::vector<Bytes> pieces = pieces_of(family);
+    TrialBatch frames(nullptr, 4, 4, 2304);
+    frames.clear();
+    for (const Bytes& piece : pieces) frames.add(piece, 128, 0);
+    engine::Batch& batch = frames.batch();
+    OuterFragments fragments;
+    EXPECT_EQ(fragments.put_together(batch, 0, true, now), Taken::kept);
+    EXPECT_EQ(fragments.put_together(batch, 1, true, now), Taken::kept);
+    EXPECT_EQ(fragments.put_together(batch, 2, true, now), Taken::whole);
+    EXPECT_EQ(batch.row[0].fate, engine::Fate::absorbed);
+    EXPECT_TRUE(batch.goes_on(2));
+    EXPECT_EQ(batch.length[2], 14U + (family == 4 ? 20 : 40) + 8 + 2000);
+    EXPECT_EQ(frames.mbuf(2).data_len, batch.length[2]);
+    EXPECT_EQ(view(frames.frame(2)), fragments.datagram());
+  }
+}
+
+TEST(OuterFragments, OfAPacketThatIsTooLongForTheBufferLeaveTheFrameAsItIs) {
+  const std::vector<Bytes> pieces = pieces_of(4);
+  TrialBatch frames(nullptr, 4, 4, 2048);
+  frames.clear();
+  for (const Bytes& piece : pieces) frames.add(piece, 128, 0);
+  OuterFragments fragments;
+  EXPECT_EQ(fragments.put_together(frames.batch(), 0, true, now), Taken::kept);
+  EXPECT_EQ(fragments.put_together(frames.batch(), 1, true, now), Taken::kept);
+  EXPECT_EQ(fragments.put_together(frames.batch(), 2, true, now), Taken::too_long);
+  EXPECT_EQ(frames.frame(2), pieces[2]);
+}
+
+TEST(OuterFragments, WithAWrongHeaderChecksumAreNotTaken) {
+  Bytes piece = pieces_of(4)[0];
+  piece[14 + 10] ^= 1;
+  TrialBatch frames(nullptr, 4, 4, 2304);
+  frames.clear();
+  frames.add(piece, 128, 0);
+  OuterFragments fragments;
+  EXPECT_EQ(fragments.put_together(frames.batch(), 0, true, now), Taken::no);
+  EXPECT_TRUE(frames.batch().goes_on(0));
 }
 
 }  // namespace

@@ -25,7 +25,8 @@ TEST(PolicyCheck, WantsWhatItsTemplatesSay) {
   const auto tunnel = made(Protocol::esp, Mode::tunnel, there, 5),
              elsewhere = made(Protocol::esp, Mode::tunnel, here, 5),
              other = made(Protocol::esp, Mode::tunnel, there, 6), ah = made(Protocol::ah, Mode::transport, there, 5),
-             transport = made(Protocol::esp, Mode::transport, there, 5);
+             transport = made(Protocol::esp, Mode::transport, there, 5),
+             transport_elsewhere = made(Protocol::esp, Mode::transport, here, 5);
   const Template esp = test::tunnel_template(there, here, 5);
   Template optional = esp, any = esp;
   optional.optional = true;
@@ -48,6 +49,7 @@ TEST(PolicyCheck, WantsWhatItsTemplatesSay) {
       {"of any reqid", Action::protect, {any}, {other.get()}, true},
       {"in another mode", Action::protect, {esp}, {transport.get()}, false},
       {"transport mode", Action::protect, {in_transport}, {transport.get()}, true},
+      {"transport mode, whatever its ends", Action::protect, {in_transport}, {transport_elsewhere.get()}, true},
       {"AH around ESP", Action::protect, {esp, around}, {ah.get(), tunnel.get()}, true},
       {"without the AH", Action::protect, {esp, around}, {tunnel.get()}, false},
       {"without the ESP", Action::protect, {esp, around}, {ah.get()}, false},

@@ -65,24 +65,32 @@ class Tunnel(Topology):
     def ipsec(self):
         """The section [ipsec]."""
         here, there = ENDS[self.outer]
-        _, cipher_key, _, auth_key = self.algorithm()
         text = "\n[ipsec]\nmax_sas = 64\n"
-        for direction, source, destination, spi in (("out", here, there, OUT_SPI), ("in", there, here, IN_SPI)):
-            text += (f'\n[[ipsec.sa]]\nname = "{direction}"\ndirection = "{direction}"\nsource = "{source}"\ndestination = "{destination}"\n'
-                     f'spi = {spi}\nprotocol = "{self.protocol}"\nproposal = "{self.proposal}"\nreqid = 7\n')
-            text += f'key = "{key(cipher_key)}"\n' if cipher_key else ""
-            text += f'auth_key = "{key(auth_key, 0x80)}"\n' if auth_key else ""
-            text += "".join(f"{line}\n" for line in self.sa_lines)
-            if self.around:
-                text += (f'\n[[ipsec.sa]]\nname = "ah {direction}"\ndirection = "{direction}"\nsource = "{source}"\ndestination = "{destination}"\n'
-                         f'spi = {spi + AH_SPI}\nprotocol = "ah"\nmode = "transport"\nproposal = "{self.around}"\nreqid = 8\n'
-                         f'auth_key = "{key(ALGORITHMS["null-" + self.around][3], 0x33)}"\n')
+        text += self.sa_text("out", here, there, OUT_SPI) + self.sa_text("in", there, here, IN_SPI)
         for inside, far in (("10.11.0.0/24", "10.20.0.0/24"), ("2001:db8:11::/64", "2001:db8:20::/64")):
             for direction, source, destination, ends in (("out", inside, far, (here, there)), ("in", far, inside, (there, here))):
-                text += (f'\n[[ipsec.policy]]\ndirection = "{direction}"\nsource = "{source}"\ndestination = "{destination}"\n'
-                         f'tunnel_source = "{ends[0]}"\ntunnel_destination = "{ends[1]}"\nprotocol = "{self.protocol}"\nreqid = 7\n')
-                text += "ah_around = true\nah_reqid = 8\n" if self.around else ""
+                text += self.policy_text(direction, source, destination, f'tunnel_source = "{ends[0]}"\ntunnel_destination = "{ends[1]}"\n')
         return text
+
+    def sa_text(self, direction, source, destination, spi, mode="tunnel", name=""):
+        """The SA of a direction, and that of AH around it."""
+        _, cipher_key, _, auth_key = self.algorithm()
+        ends = f'direction = "{direction}"\nsource = "{source}"\ndestination = "{destination}"\n'
+        text = (f'\n[[ipsec.sa]]\nname = "{name or direction}"\n{ends}spi = {spi}\nmode = "{mode}"\nprotocol = "{self.protocol}"\n'
+                f'proposal = "{self.proposal}"\nreqid = 7\n')
+        text += f'key = "{key(cipher_key)}"\n' if cipher_key else ""
+        text += f'auth_key = "{key(auth_key, 0x80)}"\n' if auth_key else ""
+        text += "".join(f"{line}\n" for line in self.sa_lines)
+        if self.around:
+            text += (f'\n[[ipsec.sa]]\nname = "ah {name or direction}"\n{ends}spi = {spi + AH_SPI}\nmode = "transport"\nprotocol = "ah"\n'
+                     f'proposal = "{self.around}"\nreqid = 8\nauth_key = "{key(ALGORITHMS["null-" + self.around][3], 0x33)}"\n')
+        return text
+
+    def policy_text(self, direction, source, destination, lines):
+        """`lines`: more of it."""
+        text = (f'\n[[ipsec.policy]]\ndirection = "{direction}"\nsource = "{source}"\ndestination = "{destination}"\n'
+                f'protocol = "{self.protocol}"\nreqid = 7\n{lines}')
+        return text + ("ah_around = true\nah_reqid = 8\n" if self.around else "")
 
     def around_of(self, spi, source, destination, first=0x33):
         if not self.around:
@@ -137,6 +145,10 @@ class Tunnel(Topology):
                          for inner in (4, 6)],
                  "in": [{**sa, "spi": OUT_SPI, "source": here, "destination": there, **self.around_of(OUT_SPI, here, there)}]}
         # One SA sends both families, so one sequence of numbers.
+        self.spawn_peer(given)
+
+    def spawn_peer(self, given):
+        """esp_host.py, until it is ready."""
         self.peer = self.server.spawn(["/usr/bin/python3", str(ESP_HOST), json.dumps(given)], stdout=open(f"{self.log}.out", "wb"), stderr=sys.stderr)
         assert wait_until(lambda: "ready" in pathlib.Path(f"{self.log}.out").read_text()), "esp_host.py did not start"
 

@@ -5,17 +5,14 @@ sealed, and what comes is opened for it.
         sl-wan 10.2.0.1, 2001:db8:2::1   wan0 | eth0 10.2.0.9, 2001:db8:2::9
 """
 
-import json
-import pathlib
 import socket
 import struct
-import sys
 
 import pytest
 from capture import Capture
 from frames import checksum
 from hosts import wait_until
-from ipsec_tunnel import ALGORITHMS, ESP_HOST, IN_SPI, OUT_SPI, Tunnel, key, udp4
+from ipsec_tunnel import IN_SPI, OUT_SPI, Tunnel, udp4
 
 ENDS = {4: ("10.2.0.1", "10.2.0.9"), 6: ("2001:db8:2::1", "2001:db8:2::9")}
 IN_UDP = {"sa": ("udp_source_port = 4500", "udp_destination_port = 4500"), "peer": {"udp": [4500, 4500]}}
@@ -32,22 +29,11 @@ class Transport(Tunnel):
     """Of both families; SAs of IPv6 have the next SPIs."""
 
     def ipsec(self):
-        _, cipher_key, _, auth_key = self.algorithm()
         text = "\n[ipsec]\nmax_sas = 64\n"
         for family, (here, there) in ENDS.items():
             for direction, source, destination, spi in (("out", here, there, OUT_SPI + family), ("in", there, here, IN_SPI + family)):
-                text += (f'\n[[ipsec.sa]]\ndirection = "{direction}"\nsource = "{source}"\ndestination = "{destination}"\nmode = "transport"\n'
-                         f'spi = {spi}\nprotocol = "{self.protocol}"\nproposal = "{self.proposal}"\nreqid = 7\n')
-                text += f'key = "{key(cipher_key)}"\n' if cipher_key else ""
-                text += f'auth_key = "{key(auth_key, 0x80)}"\n' if auth_key else ""
-                text += "".join(f"{line}\n" for line in self.sa_lines)
-                if self.around:
-                    text += (f'\n[[ipsec.sa]]\ndirection = "{direction}"\nsource = "{source}"\ndestination = "{destination}"\nspi = {spi + 0x10000}\n'
-                             f'protocol = "ah"\nmode = "transport"\nproposal = "{self.around}"\nreqid = 8\n'
-                             f'auth_key = "{key(ALGORITHMS["null-" + self.around][3], 0x33)}"\n')
-                text += (f'\n[[ipsec.policy]]\ndirection = "{direction}"\nsource = "{source}"\ndestination = "{destination}"\nmode = "transport"\n'
-                         f'protocol = "{self.protocol}"\nreqid = 7\n')
-                text += "ah_around = true\nah_reqid = 8\n" if self.around else ""
+                text += self.sa_text(direction, source, destination, spi, "transport", f"{direction}{family}")
+                text += self.policy_text(direction, source, destination, 'mode = "transport"\n')
         return text
 
     def start_peer(self):
@@ -60,8 +46,7 @@ class Transport(Tunnel):
                         for family, (here, there) in ENDS.items()]}
         for family, (here, there) in ENDS.items():
             self.server.ip(f"addr add {there}/{32 if family == 4 else 128} dev eth0 {'nodad' if family == 6 else ''}".strip())
-        self.peer = self.server.spawn(["/usr/bin/python3", str(ESP_HOST), json.dumps(given)], stdout=open(f"{self.log}.out", "wb"), stderr=sys.stderr)
-        assert wait_until(lambda: "ready" in pathlib.Path(f"{self.log}.out").read_text()), "esp_host.py did not start"
+        self.spawn_peer(given)
         self.server.sysctl(net__ipv4__conf__all__rp_filter=0, net__ipv4__conf__tun0__rp_filter=0)
         for family, (here, there) in ENDS.items():  # what that address sends goes to scapy
             self.server.ip(f"-{family} rule add from {there} lookup 100")

@@ -264,11 +264,9 @@ void Ipsec::lost(engine::Batch& batch) {
   const IpsecArea a(area(batch), batch.capacity);
   if (!needs_device(batch)) return;  // nothing was launched, and compute() follows
   for (std::uint32_t job = 0; job < a.header->jobs; ++job) {
-    IpsecArea::Work& work = a.works[job];
-    if (work.sa == nullptr) continue;
-    work.sa = nullptr;
-    a.places[work.frame] = IpsecArea::no_place;
-    batch.drop(work.frame, engine::device_lost);
+    const std::uint32_t frame = a.works[job].frame;
+    a.places[frame] = IpsecArea::no_place;
+    batch.drop(frame, engine::device_lost);
   }
   a.header->jobs = 0;
 }

@@ -43,7 +43,7 @@ struct IpsecArea {
 
   // What is to be known of a job until its packet is finished.
   struct Work {
-    ipsec::Sa* sa;  // null: finished
+    ipsec::Sa* sa;
     const ipsec::PacketFormat* format;
     std::uint64_t sequence;
     std::uint32_t frame;  // its index in the batch

@@ -8,7 +8,6 @@
 #include "engine/batch_edit.h"
 #include "function/ipsec/ipsec.h"
 #include "function/routing.h"
-#include "packet/checksum.h"
 #include "packet/fragment.h"
 #include "packet/headers.h"
 
@@ -20,38 +19,20 @@ constexpr std::uint32_t ethernet = sizeof(packet::EthernetHeader);
 // A fragment of ESP or AH to this gateway. True: its packet is complete, and is the frame now.
 [[gnu::noinline]] bool Ipsec::put_together(engine::Batch& batch, std::uint32_t i, const ipsec::OuterView& outer,
                                            std::uint32_t now) {
-  std::uint8_t* const frame = batch.data(i);
   if (routing_ == nullptr || !routing_->table().is_own(outer.family, outer.destination)) return false;
-  if (outer.family == 4) {
-    const auto& ip = packet::header_at<packet::Ipv4Header>(frame, ethernet);
-    if (ip.checksum != packet::ipv4_header_checksum(ip)) return false;  // the router's to refuse
-  }
   Lane& lane = lane_of(batch);
-  const auto taken =
-      lane.fragments.take({reinterpret_cast<const char*>(frame), batch.length[i]}, outer.is_own_fragment, now);
-  switch (taken) {
-    case OuterFragments::Taken::no:
-      return false;
-    case OuterFragments::Taken::refused:
-      batch.drop(i, ipsec_fragment);
-      return false;
-    case OuterFragments::Taken::kept:
-      lane.pieces.add(1);
-      batch.absorb(i);
-      return false;
-    case OuterFragments::Taken::whole:
-      break;
-  }
-  lane.pieces.add(1);
-  lane.reassembled.add(1);
-  const std::string_view whole = lane.fragments.datagram();
-  if (whole.size() > engine::capacity_from(batch, i)) {
-    batch.drop(i, ipsec_no_room);
+  const auto taken = lane.fragments.put_together(batch, i, outer.is_own_fragment, now);
+  if (taken == OuterFragments::Taken::no) return false;
+  if (taken == OuterFragments::Taken::refused) {
+    batch.drop(i, ipsec_fragment);
     return false;
   }
-  std::memcpy(frame, whole.data(), whole.size());
-  engine::set_length(batch, i, static_cast<std::uint32_t>(whole.size()));
-  return true;
+  lane.pieces.add(1);
+  if (taken == OuterFragments::Taken::kept) return false;
+  lane.reassembled.add(1);
+  if (taken == OuterFragments::Taken::whole) return true;
+  batch.drop(i, ipsec_no_room);
+  return false;
 }
 
 // The row becomes the packet's first fragment, and the others are added behind. False: there is no capacity.

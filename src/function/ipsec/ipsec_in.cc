@@ -205,7 +205,6 @@ void Ipsec::prefetch_opened(const engine::Batch& batch, engine::Span span, const
   for (std::uint32_t i = span.first; i < span.end(); ++i) {
     if (a.places[i] == IpsecArea::no_place) continue;
     const IpsecArea::Work& work = a.works[a.places[i]];
-    if (work.sa == nullptr) continue;
     const std::uint8_t* const frame = batch.data(i);
     prefetch(frame, work.at + ethernet + sizeof(packet::Ipv4Header) + sizeof(packet::UdpHeader));
     prefetch(frame + batch.length[i] - work.format->icv - 2);

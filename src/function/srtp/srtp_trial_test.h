@@ -5,8 +5,6 @@
 #include <gtest/gtest.h>
 #include <rte_mbuf.h>
 
-#include <algorithm>
-#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <optional>
@@ -22,6 +20,7 @@
 #include "engine/traits.h"
 #include "function/media_streams.h"
 #include "function/srtp/srtp.h"
+#include "function/trial_batch_test.h"
 #include "packet/builder.h"
 
 namespace sluice::function {
@@ -107,18 +106,21 @@ class SrtpTrial {
   static inline device::Gpu* on = nullptr;
 
   // Lane 0's frames come by port 0, all others' by port 1.
-  explicit SrtpTrial(const std::string& text, std::uint32_t lanes = 1) : gpu_(on), element_(srtp_of(text)) {
+  explicit SrtpTrial(const std::string& text, std::uint32_t lanes = 1)
+      : gpu_(on), element_(srtp_of(text)), frames_(gpu_, element_->shape().bytes_per_frame, capacity, buffer) {
     engine::Plan plan{.lanes = lanes};
     for (std::uint32_t lane = 0; lane < lanes; ++lane) plan.ports.push_back(port_of(lane));
     const auto ok = element_->prepare(plan);
     EXPECT_TRUE(ok) << (ok ? "" : ok.error().message);
-    allocate_batch();
     if (gpu_ == nullptr) return;
     const auto attached = element_->attach(*gpu_, {lanes, 2, capacity, buffer});
     EXPECT_TRUE(attached) << (attached ? "" : attached.error().message);
   }
   // Another batch of the same element, beside that one's.
-  explicit SrtpTrial(const SrtpTrial& other) : gpu_(other.gpu_), element_(other.element_) { allocate_batch(); }
+  explicit SrtpTrial(const SrtpTrial& other)
+      : gpu_(other.gpu_),
+        element_(other.element_),
+        frames_(gpu_, element_->shape().bytes_per_frame, capacity, buffer) {}
   SrtpTrial& operator=(const SrtpTrial&) = delete;
 
   Srtp& element() { return static_cast<Srtp&>(*element_); }
@@ -144,33 +146,11 @@ class SrtpTrial {
   void begin(const std::vector<Bytes>& frames, const How& how) {
     how_ = how;
     const auto count = static_cast<std::uint32_t>(frames.size());
-    mbufs_.assign(frames.size(), rte_mbuf{});
-    pointers_.clear();
-    addresses_.clear();
-    lengths_.clear();
-    rows_.assign(frames.size(), engine::Row{.port = port_of(how.lane)});
-    std::fill_n(buffers_, std::size_t{capacity} * buffer, std::uint8_t{0xEE});
-    for (std::size_t i = 0; i < frames.size(); ++i) {
-      std::uint8_t* const begin = buffers_ + i * buffer;
-      std::copy(frames[i].begin(), frames[i].end(), begin + how.headroom);
-      mbufs_[i].buf_addr = begin;
-      mbufs_[i].buf_len = buffer;
-      mbufs_[i].data_off = how.headroom;
-      mbufs_[i].nb_segs = 1;
-      mbufs_[i].data_len = static_cast<std::uint16_t>(frames[i].size());
-      mbufs_[i].pkt_len = mbufs_[i].data_len;
-      pointers_.push_back(&mbufs_[i]);
-      addresses_.push_back(reinterpret_cast<std::uint64_t>(begin + how.headroom));
-      lengths_.push_back(mbufs_[i].data_len);
-    }
-    batch_.frame = addresses_.data();
-    batch_.length = lengths_.data();
-    batch_.mbuf = pointers_.data();
-    batch_.capacity = capacity;
+    frames_.clear();
+    for (const Bytes& frame : frames) frames_.add(frame, how.headroom, port_of(how.lane));
     batch_.lane = how.lane;
     // In two bursts.
     const std::uint32_t first = count / 2;
-    batch_.row = rows_.data();
     if (how.transit == How::Transit::before) hand_to_kernel();
     batch_.count = first;
     element_->classify(batch_, {0, first});
@@ -180,7 +160,7 @@ class SrtpTrial {
     if (gpu_ != nullptr && how.new_cycle) begin_cycle();
     if (how.lost) element().lost(batch_);
     if (gpu_ != nullptr && !how.lost && !how.on_core) {
-      launch(batch_);
+      launch(*element_, batch_, *gpu_);
     } else {
       element_->compute(batch_, {0, first});
       element_->compute(batch_, {first, count - first});
@@ -191,12 +171,11 @@ class SrtpTrial {
     if (how_.skipped < batch_.count) batch_.drop(static_cast<std::uint32_t>(how_.skipped), engine::undecided);
     element_->apply(batch_, {0, batch_.count}, emitter_);
     for (std::uint32_t i = 0; i < batch_.count; ++i) {
-      if (i != how_.skipped) all[i].reason = rows_[i].reason;
-      all[i].fate = rows_[i].fate;
-      EXPECT_EQ(mbufs_[i].data_len, lengths_[i]);
-      EXPECT_EQ(mbufs_[i].pkt_len, lengths_[i]);
-      const std::uint8_t* const frame = buffers_ + i * buffer + how_.headroom;
-      all[i].frame.assign(frame, frame + lengths_[i]);
+      if (i != how_.skipped) all[i].reason = batch_.row[i].reason;
+      all[i].fate = batch_.row[i].fate;
+      EXPECT_EQ(frames_.mbuf(i).data_len, batch_.length[i]);
+      EXPECT_EQ(frames_.mbuf(i).pkt_len, batch_.length[i]);
+      all[i].frame = frames_.frame(i);
     }
     return all;
   }
@@ -207,48 +186,18 @@ class SrtpTrial {
   Judged one(const Bytes& frame, std::uint32_t lane = 0) { return run({frame}, {.lane = lane}).front(); }
   Judged one(const Bytes& frame, const How& how) { return run({frame}, how).front(); }
 
-  std::uint64_t metric(std::string_view name) const {
-    for (const engine::Metric& metric : element_->trait<engine::Metrics>()->metrics()) {
-      if (metric.name == name) return metric.value;
-    }
-    ADD_FAILURE() << name;
-    return 0;
-  }
+  std::uint64_t metric(std::string_view name) const { return metric_of(*element_, name); }
 
  private:
-  void allocate_batch() {
-    batch_.area[0] = static_cast<std::byte*>(allocate(std::size_t{capacity} * element_->shape().bytes_per_frame));
-    buffers_ = static_cast<std::uint8_t*>(allocate(std::size_t{capacity} * buffer));
-  }
-  void* allocate(std::size_t bytes) {
-    if (gpu_ != nullptr) return gpu_->allocate_host(bytes).value();
-    memory_.emplace_back(std::aligned_alloc(64, (bytes + 63) / 64 * 64), std::free);
-    return memory_.back().get();
-  }
   void hand_to_kernel() {
-    for (engine::Row& row : rows_) row.fate = engine::Fate::to_host;
-  }
-  void launch(engine::Batch& batch) {
-    device::GpuStream& stream = gpu_->stream(1);
-    const auto launched = element_->launch(batch, stream);
-    EXPECT_TRUE(launched) << (launched ? "" : launched.error().message);
-    EXPECT_TRUE(stream.mark());
-    device::MarkState state = device::MarkState::pending;
-    while (state == device::MarkState::pending) state = stream.poll();
-    EXPECT_EQ(state, device::MarkState::done) << gpu_->why();
+    for (engine::Row& row : frames_.rows()) row.fate = engine::Fate::to_host;
   }
 
   device::Gpu* const gpu_;
   std::shared_ptr<engine::Element> element_;
-  std::vector<std::unique_ptr<void, decltype(&std::free)>> memory_;
-  std::uint8_t* buffers_ = nullptr;
-  engine::Batch batch_;
+  TrialBatch frames_;
+  engine::Batch& batch_ = frames_.batch();
   How how_;
-  std::vector<rte_mbuf> mbufs_;
-  std::vector<rte_mbuf*> pointers_;
-  std::vector<std::uint64_t> addresses_;
-  std::vector<std::uint16_t> lengths_;
-  std::vector<engine::Row> rows_;
   engine::LaneCounters counters_;
   engine::Emitter emitter_{{}, 0, counters_, nullptr};
 };

@@ -10,7 +10,6 @@
 #include "engine/batch_edit.h"
 #include "engine/emitter.h"
 #include "engine/pipeline.h"
-#include "packet/checksum.h"
 #include "packet/icmp_error.h"
 #include "packet/metadata.h"
 #include "packet/parse.h"
@@ -77,35 +76,19 @@ bool Vxlan::take(engine::Batch& batch, std::uint32_t i, const VxlanView& view, I
 
 // The piece that completes its packet becomes the packet.
 bool Vxlan::take_piece(engine::Batch& batch, std::uint32_t i, const VxlanView& view, packet::VxlanView outer, In& in) {
-  std::uint8_t* const frame = batch.data(i);
-  if (outer.family == 4) {
-    const auto& ip = packet::header_at<packet::Ipv4Header>(frame, ethernet);
-    if (ip.checksum != packet::ipv4_header_checksum(ip)) return false;  // the router's, or the host's, to refuse
-  }
-  switch (in.fragments.take({reinterpret_cast<const char*>(frame), batch.length[i]}, view.ends_here(outer),
-                            control_->now())) {
-    case OuterFragments::Taken::no:
-      return false;
-    case OuterFragments::Taken::kept:
-      in.pieces.add(1);
-      batch.absorb(i);
-      return true;
-    case OuterFragments::Taken::refused:
-      batch.drop(i, in_fragments);
-      return true;
-    case OuterFragments::Taken::whole:
-      break;
-  }
-  in.pieces.add(1);
-  const std::string_view whole = in.fragments.datagram();
-  if (whole.size() > engine::capacity_from(batch, i)) {
-    batch.drop(i, vxlan_too_long);
+  const auto taken = in.fragments.put_together(batch, i, view.ends_here(outer), control_->now());
+  if (taken == OuterFragments::Taken::no) return false;
+  if (taken == OuterFragments::Taken::refused) {
+    batch.drop(i, in_fragments);
     return true;
   }
-  std::memcpy(frame, whole.data(), whole.size());
-  engine::set_length(batch, i, static_cast<std::uint32_t>(whole.size()));
-  packet::find_vxlan(frame, batch.length[i], outer);
-  take_out(batch, i, view, outer, in);
+  in.pieces.add(1);
+  if (taken == OuterFragments::Taken::too_long) {
+    batch.drop(i, vxlan_too_long);
+  } else if (taken == OuterFragments::Taken::whole) {
+    packet::find_vxlan(batch.data(i), batch.length[i], outer);
+    take_out(batch, i, view, outer, in);
+  }
   return true;
 }
 
