@@ -78,9 +78,9 @@ class Gpu {
   virtual std::string why() const = 0;
   // Makes the GPU lost, for a reason that only the caller sees (a refused launch, a long silence), or for a test. The
   // first reason stays. Any thread.
-  // Of a GPU that is `silent` or `hangs` the destructor, and that of its DeviceMemory, gives nothing back, because the
-  // driver would wait for the work: unless the work has ended, and the GPU is silent no more, its memory stays until
-  // the process ends. open() refuses it until then.
+  // To give memory of a GPU that is `silent` or `hangs` back, the driver would wait for its work. So destructors, that
+  // of DeviceMemory too, leave it until the process ends, and open() refuses that GPU until then. It is given back
+  // after all if the GPU was `silent` and its work has ended.
   virtual void lose(const std::string& why, Gone how = Gone::answers) = 0;
 };
 

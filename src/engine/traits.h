@@ -161,9 +161,9 @@ class Recovery {
  public:
   static constexpr std::string_view trait_name = "recovery";
   // The device has failed, and may have done part of the batch's work. Drop the rows that cannot be computed again, as
-  // device_lost. compute() and apply() follow for the batch. Where the device does not answer, the batch is a copy, and
-  // frames of rows that are dropped here are kept from their pool, because it may still write to them: so no other row
-  // may be of a frame that it writes to.
+  // device_lost. compute() and apply() follow for the batch. A device that does not answer may
+  // still write to frames. The batch is a copy then, and frames of rows that are dropped here are kept from their pool.
+  // So drop every row whose frame the device writes to.
   virtual void lost(Batch& batch) = 0;
 
  protected:
