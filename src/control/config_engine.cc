@@ -30,30 +30,33 @@ constexpr unsigned ethernet_bytes = 14 + 2 * 4;               // header and two 
 void read_device(Settings& section, engine::Options& to) {
   static const std::string allowed = "\"auto\", \"cpu\", or \"cuda:N\" with N from 0 to " +
                                      std::to_string(highest_gpu) +
-                                     ", or a list of GPUs, each once: [\"cuda:0\", \"cuda:1\"]";
-  const std::vector<std::string> names = section.values("device", allowed);
+                                     ", or a list of GPUs, each once, and \"cpu\": [\"cuda:0\", \"cuda:1\", \"cpu\"]";
+  std::vector<std::string> names = section.values("device", allowed);
   if (names.empty()) return;
+  const bool cores_too = names.size() > 1 && std::ranges::count(names, "cpu") == 1;
+  if (cores_too) std::erase(names, "cpu");
   std::string devices;
   for (const std::string& name : names) devices += (devices.empty() ? "" : ",") + name;
   const auto indices = device::gpu_indices(devices);
-  if (devices == "auto" || devices == "cpu" || (indices && std::ranges::max(*indices) <= highest_gpu)) {
+  const bool is_word = (devices == "auto" && !cores_too) || devices == "cpu";
+  if (is_word || (indices && std::ranges::max(*indices) <= highest_gpu)) {
     to.device = devices;
+    to.cores_too = cores_too;
     return;
   }
-  const auto stands_alone = [](const std::string& name) { return name == "auto" || name == "cpu"; };
-  const auto alone = std::ranges::find_if(names, stands_alone);
-  if (names.size() > 1 && alone != names.end()) {
-    section.error("device", "\"" + *alone + "\" stands alone, and a list is of GPUs: allowed is " + allowed);
+  if (std::ranges::count(names, "auto") != 0 && (names.size() > 1 || cores_too)) {
+    section.error("device", "\"auto\" stands alone: allowed is " + allowed);
     return;
   }
   section.error("device", "allowed is " + allowed);
 }
 
-std::string shown_device(const std::string& device) {
-  const auto indices = device::gpu_indices(device);
-  if (!indices || indices->size() == 1) return option::literal(device);
+std::string shown_device(const engine::Options& of) {
+  const auto indices = device::gpu_indices(of.device);
+  if (!indices || (indices->size() == 1 && !of.cores_too)) return option::literal(of.device);
   std::vector<std::string> names;
   for (const int index : *indices) names.push_back(device::gpu_name(index));
+  if (of.cores_too) names.emplace_back("cpu");
   return option::list_literal(names);
 }
 
@@ -207,7 +210,7 @@ const std::vector<Option<engine::Options>>& engine_settings() {
       Option<Options>{"device",
                       "what executes batches; lanes are dealt to several in turn. `\"auto\"`: the first GPU, else the "
                       "CPU, with one line in the log",
-                      read_device, [](const Options& of) { return shown_device(of.device); }}
+                      read_device, [](const Options& of) { return shown_device(of); }}
           .takes(
               "`\"auto\"`, `\"cpu\"`, `\"cuda:N\"` with N from 0 to 15, or a list such as `[\"cuda:0\", \"cuda:1\"]`"),
       option::duration("deadline", &Options::deadline, "",

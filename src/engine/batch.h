@@ -105,6 +105,7 @@ struct Batch {
   std::uint32_t slot = 0;        // index in the ring: (lane, pass, slot) names a batch for per-batch device memory
   std::uint32_t device = 0;      // DevicePlan::device of the device that works on it
   bool to_device = false;        // it went there, and no core has computed it since
+  bool is_probe = false;         // a core computes it in all passes, to see what that takes (device_choice.h)
   // Rows that the last element sends by one port, sent_port. Their Rows do not show it (SendRun).
   Span sent_together{};
   std::uint16_t sent_port = 0;

@@ -87,6 +87,7 @@ Batch* BatchRing::open() {
   batch.max_length = 0;
   batch.bytes = 0;
   batch.sent_together = {};
+  batch.is_probe = false;
   batch.ticket = next_ticket_;
   batch.state.store(BatchState::open, std::memory_order_relaxed);
   has_open_ = true;

@@ -122,7 +122,9 @@ TEST_F(BatchRingAside, GoesOnWithSparesAndHasNoMoreThanItHasBatches) {
     EXPECT_EQ(next->ticket, ticket);
     EXPECT_TRUE(next != aside[0] && next != aside[1]);
     EXPECT_EQ(ring_->next_sealed(), next);
-    if (ticket + 1 == 5 * batches) EXPECT_EQ(ring_->put_aside(*next), nullptr) << "none is left";
+    if (ticket + 1 == 5 * batches) {
+      EXPECT_EQ(ring_->put_aside(*next), nullptr) << "none is left";
+    }
     rte_pktmbuf_free(next->mbuf[0]);
     ring_->release();
   }

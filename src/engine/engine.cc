@@ -157,6 +157,9 @@ Expected<void> Engine::open_devices(const GpuOpener& open_gpu) {
   if (options_.device == "cpu") {
     notes_.emplace_back("device: CPU");
   }
+  if (chooses()) {
+    notes_.emplace_back("each lane computes on its core or on the GPU, whichever carries its load better, as measured");
+  }
   for (std::size_t device = 0; device < std::max<std::size_t>(gpus_.size(), 1); ++device) {
     clocks_.push_back(std::make_unique<Clock>());
   }
@@ -542,6 +545,8 @@ EngineStats Engine::stats() const {
   for (const auto& lane : lanes_) {
     stats.add(*lane, placement_.lane_cores[lane->parts().index % placement_.lane_cores.size()]);
     stats.lanes.back().device = lane->device();
+    stats.lanes.back().on_device = lane->on_device();
+    if (lane->chooses()) stats.lanes.back().choice = lane->choice();
   }
   for (const auto& thread : threads_) {
     stats.lanes_stalls.add(thread->stalls());

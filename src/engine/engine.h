@@ -90,6 +90,8 @@ class Engine {
   double tsc_per_ns() const { return tsc_per_ns_; }
   // For who looks at frames; sessions end before the engine does.
   FrameTap& tap() { return tap_; }
+  // Whether its lanes choose between their cores and their GPUs (device_choice.h).
+  bool chooses() const { return !gpus_.empty() && may_choose(options_); }
   // Null: no element of the chain submits jobs.
   JobService* jobs() { return jobs_.get(); }
 
@@ -130,6 +132,7 @@ class Engine {
   std::unique_ptr<HostPath> host_path_;
   std::vector<std::unique_ptr<Clock>> clocks_;  // of each device; at least one
   FrameTap tap_;
+  ChoiceTurns turns_;
   std::vector<std::unique_ptr<Lane>> lanes_;
   std::unique_ptr<ComputeHelpers> helpers_;  // null: none
   std::vector<std::unique_ptr<LaneThread>> threads_;

@@ -58,8 +58,12 @@ class LossChild : public testing::Test {
  protected:
   void SetUp() override {
     if (std::getenv(child_of) == nullptr) GTEST_SKIP() << "LossOnGpu runs it in a process of its own";
+  }
+  // `silence`: options.device_silence.
+  void make(std::chrono::nanoseconds silence) {
     Options options = replay_options("cuda:0");
     options.batches = 4;
+    options.device_silence = silence;
     auto engine = Engine::create(options, [this](const PortTable& ports) -> Expected<std::unique_ptr<Pipeline>> {
       auto element = std::make_unique<FailingElement>(ports);
       element_ = element.get();
@@ -75,8 +79,10 @@ class LossChild : public testing::Test {
     }
     return condition();
   }
-  // The process ends here.
+  // The process ends here. Of a fault a driver may take longer to tell than a device may be silent: there it has time.
   [[noreturn]] void lose(Fault fault, bool changes_frames, Loss how) {
+    make(fault == Fault::faults ? std::chrono::seconds(15) : std::chrono::seconds(0));
+    if (HasFatalFailure()) std::_Exit(1);
     element_->changes_frames = changes_frames;
     if (!changes_frames) watch_order(run_, 1);
     Engine& engine = *run_.engine;

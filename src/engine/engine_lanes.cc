@@ -10,8 +10,14 @@
 namespace sluice::engine {
 namespace {
 
-// A lane whose frames cost too much for its core tries again after so long (load.h).
-constexpr std::chrono::seconds retry_computing(10);
+// A lane whose frames cost too much for its core tries again after so long (load.h). One whose GPU carried less tries
+// that again after so long, and after twice as long each time, up to the longest (device_choice.h).
+constexpr std::chrono::seconds retry_computing(10), longest_retry(160);
+// What a lane compares (device_choice.h): windows on the core are a cycle within these limits, with the GPU several.
+constexpr std::chrono::nanoseconds shortest_window = std::chrono::microseconds(250);
+constexpr std::chrono::nanoseconds longest_window = std::chrono::milliseconds(1);
+constexpr unsigned cycles_of_a_window = 8;
+constexpr std::chrono::nanoseconds probe_every = std::chrono::milliseconds(250);
 
 }  // namespace
 
@@ -137,6 +143,16 @@ Expected<void> Engine::add_lane(std::uint16_t port, std::uint16_t lane_of_port) 
                     .shares_queue = shares_queue,
                     .tap = &tap_,
                     .clocks = std::move(clocks)};
+  if (chooses()) {
+    const auto window = std::clamp(timing_.cycle, shortest_window, longest_window);
+    parts.choice = {.window = ticks(window),
+                    .device_window = ticks(std::max(window, timing_.cycle * cycles_of_a_window)),
+                    .retry = ticks(retry_computing),
+                    .longest_retry = ticks(longest_retry),
+                    .probe = ticks(probe_every),
+                    .second = ticks(std::chrono::seconds(1))};
+    parts.turns = &turns_;
+  }
   lanes_.push_back(std::make_unique<Lane>(std::move(parts), std::move(rings), std::move(*inbox)));
   LaneThread& collector = *threads_[index % collectors];
   LaneThread& forwarder = *threads_[(separate ? collectors : 0) + index % forwarders];

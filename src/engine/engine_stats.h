@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
+#include "engine/device_choice.h"
 #include "engine/histogram.h"
 #include "engine/host_path.h"
 #include "engine/jobs.h"
@@ -24,9 +26,11 @@ struct EngineStats {
     std::vector<std::uint64_t> drops;  // of what it received, by packet::Reason
   };
   struct Lane {
+    std::optional<DeviceChoice::View> choice;  // of a lane that may choose; not a sum
     std::uint32_t port = 0, queue = 0;
     int core = -1;
     std::uint32_t device = 0;  // index of the GPU that its batches go to, where there is one
+    bool on_device = false;    // they do at present
     std::uint64_t rx_frames = 0, rx_bytes = 0, tx_frames = 0, tx_bytes = 0, injected = 0, emitted = 0, cloned = 0,
                   consumed = 0, punted = 0, dropped = 0, in_flight = 0;
     std::uint64_t batches_cpu = 0, frames_cpu = 0, batches_gpu = 0, frames_gpu = 0, batches_rescued = 0,

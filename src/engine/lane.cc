@@ -23,6 +23,7 @@ Lane::Lane(Parts parts, std::vector<std::unique_ptr<BatchRing>> rings, FlowInbox
       load_(parts_.computes_below),
       pace_(parts_.deadline_tsc, inline_batch) {
   clock().lanes.fetch_add(1);
+  if (parts_.turns != nullptr) choice_.emplace(parts_.choice, *parts_.turns);
 }
 
 void Lane::set_threads(const Side& collector, const Side& forwarder) {
@@ -67,8 +68,21 @@ bool Lane::has_backlog() const {
   return !took_all_ && device_computes() && (backlog_frames_ != 0 || rte_rdtsc() < backlog_until_);
 }
 
+// Of its own work. The forwarder's counts where it is the same thread.
+auto Lane::thread() const {
+  return [this] {
+    const bool is_one = forwarder_.stalls == collector_.stalls;
+    return DeviceChoice::Thread{collector_.stalls->ticks(),
+                                collected_counters_.busy.get() + (is_one ? forwarded_counters_.busy.get() : 0)};
+  };
+}
+
 void Lane::time_point(std::uint64_t cycles) {
-  load_.time_point(cycles, cost_here());
+  if (choice_) {
+    choice_->look(rte_rdtsc(), thread());
+  } else {
+    load_.time_point(cycles, cost_here());
+  }
   choose_device();
   seal_is_due_ = open_count_ != 0;  // collect_round() does it
 }
@@ -89,7 +103,9 @@ void Lane::find_device() {
 void Lane::choose_device() {
   if (clock().loss.how() != Loss::none && clocks_.size() > 1) [[unlikely]]
     find_device();
-  const bool on_device = !load_.low() && clock().device_up.load(std::memory_order_relaxed);
+  const bool device_up = clock().device_up.load(std::memory_order_relaxed);
+  if (choice_) choice_->set_device_up(device_up);
+  const bool on_device = device_up && (choice_ ? choice_->on_device() : !load_.low());
   if (on_device_.load(std::memory_order_relaxed) != on_device) {
     on_device_.store(on_device, std::memory_order_relaxed);
     clock().bell.ring();  // from now on the worker's time points are waited for
@@ -121,11 +137,24 @@ bool Lane::device_is_behind() const {
   return state == BatchState::sealed || state == BatchState::in_flight;
 }
 
+// The first burst of a batch, as long as there is another batch for what comes.
+bool Lane::may_probe(const Batch& batch, unsigned count) const {
+  return count != 0 && batch.count == count && ring_->in_use() + 2 <= ring_->all().size();
+}
+
+// What was let in goes on as always, but this core computes it.
+void Lane::probe(Batch& batch) {
+  const std::uint32_t frames = batch.count;
+  batch.is_probe = true;
+  hand_over(batch);
+  choice_->probed(rte_rdtsc(), computed_ticks_, frames);
+}
+
 void Lane::hand_over(Batch& batch) {
   open_count_ = 0;
   seal_is_due_ = false;
   batch.sealed_tsc = batch.began_tsc = rte_rdtsc();
-  if (device_computes()) {
+  if (device_computes() && !batch.is_probe) {
     collected_counters_.batches_gpu.add(1);
     collected_counters_.frames_gpu.add(batch.count);
     give_to_device(batch, *ring_, collector_);
@@ -137,7 +166,8 @@ void Lane::hand_over(Batch& batch) {
     const std::uint64_t spared = compute_here(batch, collector_);
     const std::uint64_t now = rte_rdtsc();
     collector_.stalls->resume(now);
-    pace_.computing().took(now - sealed + spared, frames);
+    computed_ticks_ = now - sealed + spared;
+    pace_.computing().took(computed_ticks_, frames);
     collected_counters_.batches_cpu.add(1);
     collected_counters_.frames_cpu.add(frames);
   }
@@ -179,8 +209,11 @@ std::uint64_t Lane::compute_here(Batch& batch, const Side& side) {
 
 // How many frames the open batch may take at once.
 unsigned Lane::burst_capacity() const {
-  if (device_computes()) return burst_size;
   const std::uint32_t most = pace_.next();
+  if (device_computes()) {
+    const bool is_probe = choice_ && open_count_ == 0 && choice_->probe_due(rte_rdtsc());
+    return is_probe ? std::min<unsigned>(burst_size, most) : burst_size;
+  }
   return open_count_ + InlinePace::least < most ? std::min<unsigned>(burst_size, most - open_count_)
                                                 : InlinePace::least;
 }
@@ -348,12 +381,16 @@ unsigned Lane::receive() {
   if (batch == nullptr) {
     collected_counters_.receive_stalls.add(1);
     took_all_ = true;  // that it can
+    if (choice_) {
+      choice_->blocked(rte_rdtsc(), thread());
+      choose_device();
+    }
     return 0;
   }
   std::uint64_t now = 0;
   const unsigned most = burst_capacity();
   const unsigned count = receive_burst(*batch, most, now);
-  std::uint32_t load = 0;
+  std::uint32_t load = 0, let_in = 0;
   if (tapped()) [[unlikely]]
     parts_.tap->received(parts_.index, parts_.port, {burst_, count}, now);
   if (count == 0) {
@@ -361,16 +398,23 @@ unsigned Lane::receive() {
   } else if (!in_time(now)) [[unlikely]] {
     refuse(count);
     load = count;
+    if (choice_) choice_->refused();
   } else {
     collect(*batch, count, now);
-    load = count;
+    load = let_in = count;
   }
-  load_.received(load, took_all_, now, cost_here());
+  if (choice_) {
+    choice_->received(let_in, took_all_, now, thread());
+  } else {
+    load_.received(load, took_all_, now, cost_here());
+  }
   choose_device();
   if (open_count_ != 0) {
     const bool full = batch->capacity - batch->count < burst_size;
     if (device_computes()) {
-      if (full) {
+      if (choice_ && may_probe(*batch, count) && choice_->probe_due(now)) [[unlikely]] {
+        probe(*batch);
+      } else if (full) {
         collected_counters_.sealed_full.add(1);
         hand_over(*batch);
       }

@@ -16,6 +16,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "engine/admission.h"
@@ -24,6 +25,7 @@
 #include "engine/burst.h"
 #include "engine/clock.h"
 #include "engine/compute_share.h"
+#include "engine/device_choice.h"
 #include "engine/emitter.h"
 #include "engine/flow_spread.h"
 #include "engine/frame_tap.h"
@@ -73,6 +75,10 @@ class Lane {
     // Of all devices, `clock` among them, by index; empty: that one alone. When its device is lost, the lane's batches
     // go to another one that is up.
     std::vector<Clock*> clocks = {};
+    // The lane may choose between its core and its device (device_choice.h), in the place of computes_below. `turns`:
+    // of all lanes; null: it may not.
+    DeviceChoice::Limits choice = {};
+    ChoiceTurns* turns = nullptr;
   };
   // `rings`: one for each pass of the pipeline.
   Lane(Parts parts, std::vector<std::unique_ptr<BatchRing>> rings, FlowInbox inbox = {});
@@ -114,6 +120,9 @@ class Lane {
   std::uint32_t device() const { return device_.load(std::memory_order_relaxed); }
   // Whether the lane's batches go to the device at present, so that it needs time points. Any thread.
   bool on_device() const { return on_device_.load(std::memory_order_relaxed); }
+  // Whether it may choose, and what it has chosen. Any thread.
+  bool chooses() const { return choice_.has_value(); }
+  DeviceChoice::View choice() const { return choice_->view(); }
   // What wakes a sleeping collector: a file descriptor of the port (>= 0), the bell, or nothing but a look.
   enum class Wake { descriptor, bell, look };
   Wake wake() const;
@@ -147,6 +156,9 @@ class Lane {
   std::uint64_t cost_here() const;
   void time_point(std::uint64_t cycles);
   void choose_device();
+  auto thread() const;
+  bool may_probe(const Batch& batch, unsigned count) const;
+  void probe(Batch& batch);
   unsigned receive();
   void took(unsigned count, unsigned most);
   unsigned burst_capacity() const;
@@ -224,6 +236,7 @@ class Lane {
   Emitter emitter_;
   Admission admission_;
   LoadWatch load_;
+  std::optional<DeviceChoice> choice_;
   InlinePace pace_;
   alignas(64) std::atomic<std::uint64_t> time_points_{0};  // the worker's
   alignas(64) std::atomic<bool> receiving_{true};
@@ -231,8 +244,9 @@ class Lane {
   std::atomic<bool> on_device_{false};
   std::uint64_t seen_time_points_ = 0;
   std::uint32_t open_count_ = 0;
-  bool seal_is_due_ = false;  // a time point has passed that did not seal
-  bool took_all_ = true;      // the last burst left nothing in the queue
+  std::uint64_t computed_ticks_ = 0;  // by the collector, of its last batch
+  bool seal_is_due_ = false;          // a time point has passed that did not seal
+  bool took_all_ = true;              // the last burst left nothing in the queue
   // What forwarding on the collector's thread has left it to collect: so many frames, and until then.
   std::uint32_t backlog_frames_ = 0;
   std::uint64_t backlog_until_ = 0;

@@ -202,6 +202,7 @@ bool Lane::forward_into_next(Batch& batch) {
   forwarded_counters_.measured.add(decided);
   forwarded_.add(decided);
   next->began_tsc = batch.began_tsc;
+  next->is_probe = batch.is_probe;
   if (next->count != 0) {
     hand_on(*next);
   } else {
@@ -215,7 +216,7 @@ bool Lane::forward_into_next(Batch& batch) {
 void Lane::hand_on(Batch& batch) {
   batch.sealed_tsc = rte_rdtsc();
   const std::uint32_t frames = batch.count;
-  if (device_computes()) {
+  if (device_computes() && !batch.is_probe) {
     forwarded_counters_.batches_gpu.add(1);
     forwarded_counters_.frames_gpu.add(frames);
     give_to_device(batch, *rings_[batch.pass], forwarder_);
@@ -224,8 +225,10 @@ void Lane::hand_on(Batch& batch) {
   }
   rings_[batch.pass]->seal(BatchState::in_flight);
   forwarder_.stalls->look(batch.sealed_tsc);
-  compute_here(batch, forwarder_);
-  forwarder_.stalls->resume(rte_rdtsc());
+  const std::uint64_t spared = compute_here(batch, forwarder_);
+  const std::uint64_t now = rte_rdtsc();
+  forwarder_.stalls->resume(now);
+  if (batch.is_probe && choice_) choice_->probed_later(now - batch.sealed_tsc + spared, frames);
   forwarded_counters_.batches_cpu.add(1);
   forwarded_counters_.frames_cpu.add(frames);
 }

@@ -57,6 +57,7 @@ std::vector<std::string> usual_chain();
 
 struct Options {
   std::string device = "auto";  // auto | cpu | cuda:N | cuda:N,cuda:M...
+  bool cores_too = false;       // with GPUs that are named: each lane may choose its core as well, as with "auto"
   std::chrono::nanoseconds deadline{std::chrono::milliseconds(1)};
   std::chrono::nanoseconds cycle{0};  // I; 0: the longest that the deadline allows (bound.h)
   unsigned overlap = 1;               // cycles that a batch may spend on the device
@@ -78,8 +79,8 @@ struct Options {
   std::chrono::nanoseconds inline_batch{0};  // time of a batch on a core, as measured; 0: an estimate (bound.h)
   std::chrono::nanoseconds collect{0};       // µ; 0: an estimate (bound.h)
   bool collect_measured = false;             // `collect` is from a profile
-  // With fewer frames per cycle the lane computes itself (load.h). -1: the engine chooses, also by what frames cost; 0:
-  // never.
+  // With fewer frames per cycle the lane computes itself (load.h). 0: never. -1: where lanes choose (may_choose()) by
+  // what both carry (device_choice.h), else 256, also by what frames cost.
   int cpu_below = -1;
   std::vector<std::string> chain = usual_chain();
   // Known once the pipeline is made:
@@ -88,5 +89,10 @@ struct Options {
   std::vector<PortOptions> ports;
   MemoryOptions memory;
 };
+
+// Whether its lanes choose between core and GPU, where there is one.
+inline bool may_choose(const Options& options) {
+  return (options.device == "auto" || options.cores_too) && options.cpu_below < 0 && options.mode == Mode::full;
+}
 
 }  // namespace sluice::engine

@@ -1,0 +1,209 @@
+#include "engine/device_choice.h"
+
+#include <algorithm>
+
+namespace sluice::engine {
+namespace {
+
+constexpr unsigned saturated_windows = 2;    // on the core; one may be a burst
+constexpr unsigned measured_windows = 4;     // of a saturated device
+constexpr unsigned settling_windows = 2;     // until the device has the lane's load, and nothing of the core's is left
+constexpr unsigned light_windows = 4;        // with the device
+constexpr unsigned stalled_windows = 2;      // the one with the stall, and that in which its backlog is worked off
+constexpr unsigned most_silent_windows = 8;  // in a row
+constexpr unsigned most_averaged = 32;       // windows of a saturated core
+constexpr unsigned believed_probes = 8;      // before, the average follows the first ones
+
+constexpr std::uint64_t few_ticks = 1024;
+
+// Of 100: below which part of what the core can do it is worth going there; below which part of another one a rate is
+// worse; below which part it is a rate of other frames; and what a share of a device counts that is the limit.
+constexpr std::uint64_t light_part = 60, slower_part = 95, other_part = 75, share_part = 79;
+
+}  // namespace
+
+const char* DeviceChoice::text(Why why) {
+  switch (why) {
+    case Why::begins:
+      return "core: nothing is known yet";
+    case Why::light:
+      return "core: it keeps up";
+    case Why::core_faster:
+      return "core: the GPU carried less";
+    case Why::device_faster:
+      return "GPU: the core carried less";
+    case Why::tries_device:
+      return "GPU: its rate is being measured";
+    case Why::device_down:
+      return "core: the GPU does not take part";
+  }
+  return "";
+}
+
+DeviceChoice::DeviceChoice(const Limits& limits, ChoiceTurns& turns)
+    : limits_(limits), turns_(&turns), window_(limits.window), retry_(limits.retry), believe_retry_(limits.retry) {
+  core_rate_.set(limits.core_rate);
+  device_rate_.set(limits.device_rate);
+}
+
+std::uint64_t DeviceChoice::rate(std::uint64_t frames, std::uint64_t ticks) const {
+  return static_cast<std::uint64_t>(static_cast<double>(frames) * static_cast<double>(limits_.second) /
+                                    static_cast<double>(std::max<std::uint64_t>(ticks, 1)));
+}
+
+void DeviceChoice::end_window(std::uint64_t now, const Thread& thread) {
+  const Window window{frames_, now - window_began_, !drained_ || short_of_, was_blocked_};
+  const bool first = window_began_ == 0, stalled = thread.stalled != thread_.stalled;
+  if (on_device_ && frames_ != 0) {
+    lane_cost_ = (thread.busy - thread_.busy) * FrameCost::scale / frames_;
+  }
+  window_began_ = now;
+  frames_ = 0;
+  drained_ = short_of_ = was_blocked_ = false;
+  thread_ = thread;
+  if (first || says_nothing(stalled)) return;
+  if (on_device_) {
+    with_device(now, window);
+  } else {
+    on_core(now, window);
+  }
+}
+
+bool DeviceChoice::says_nothing(bool stalled) {
+  if (stalled && said_nothing_ < most_silent_windows) say_nothing_ = std::max(say_nothing_, stalled_windows);
+  if (say_nothing_ == 0) {
+    if (!stalled) said_nothing_ = 0;
+    return false;
+  }
+  --say_nothing_;
+  ++said_nothing_;
+  return true;
+}
+
+std::uint64_t DeviceChoice::worth() const {
+  return device_rate_.get() * (device_is_limit_ ? share_part : 100) / 100;
+}
+
+void DeviceChoice::on_core(std::uint64_t now, const Window& window) {
+  if (!window.saturated) {
+    saturated_ = 0;
+    saturated_frames_ = saturated_ticks_ = 0;
+    why_.store(Why::light, std::memory_order_relaxed);
+    return;
+  }
+  if (saturated_ == most_averaged) {  // the older half counts for less and less
+    saturated_frames_ /= 2;
+    saturated_ticks_ /= 2;
+    saturated_ /= 2;
+  }
+  saturated_frames_ += window.frames;
+  saturated_ticks_ += window.ticks;
+  if (++saturated_ < saturated_windows) return;
+  const std::uint64_t core = rate(saturated_frames_, saturated_ticks_);
+  core_rate_.set(core);
+  if (by_probe_) {
+    by_probe_ = false;
+    believed_at_ = now + believe_retry_;
+    believe_retry_ = std::min(2 * believe_retry_, limits_.longest_retry);
+  }
+  why_.store(Why::core_faster, std::memory_order_relaxed);
+  if (!device_up_) return;
+  if (device_rate_.get() == 0) return go(true, Why::tries_device, now);
+  if (worth() * slower_part > core * 100) return go(true, Why::device_faster, now);
+  if (retry_at_ == 0) {  // it is from a profile
+    retry_at_ = now + retry_;
+    tried_at_rate_ = core;
+  }
+  // Frames that cost the core another time than when the device was tried may cost the device another one, too.
+  const bool is_other = core * 100 < tried_at_rate_ * other_part || tried_at_rate_ * 100 < core * other_part;
+  if ((now >= retry_at_ || is_other) &&
+      turns_->take(now, limits_.device_window * (settling_windows + 2 * measured_windows))) {
+    go(true, Why::tries_device, now);
+  }
+}
+
+void DeviceChoice::with_device(std::uint64_t now, const Window& window) {
+  if (window.saturated) {
+    light_ = 0;
+    saturated_frames_ += window.frames;
+    saturated_ticks_ += window.ticks;
+    blocked_ += window.blocked ? 1 : 0;
+    if (++saturated_ < measured_windows) return;
+    device_rate_.set(rate(saturated_frames_, saturated_ticks_));
+    device_is_limit_ = blocked_ == measured_windows;
+    saturated_frames_ = saturated_ticks_ = 0;
+    saturated_ = blocked_ = 0;
+    if (worth() * 100 >= core_can(now) * slower_part) {
+      retry_ = limits_.retry;
+      why_.store(Why::device_faster, std::memory_order_relaxed);
+      return;
+    }
+    if (!turns_->take(now, limits_.device_window * (settling_windows + measured_windows))) return;
+    retry_at_ = now + retry_;
+    retry_ = std::min(2 * retry_, limits_.longest_retry);
+    tried_at_rate_ = core_rate_.get();
+    return go(false, Why::core_faster, now);
+  }
+  saturated_ = blocked_ = 0;
+  saturated_frames_ = saturated_ticks_ = 0;
+  why_.store(Why::device_faster, std::memory_order_relaxed);
+  const std::uint64_t can = core_can(now);
+  if (rate(window.frames, window.ticks) * 100 >= can * light_part) {
+    light_ = 0;
+    return;
+  }
+  if (++light_ < light_windows) return;
+  by_probe_ = can != core_rate_.get();
+  go(false, Why::light, now);
+}
+
+std::uint64_t DeviceChoice::core_can(std::uint64_t now) const {
+  const std::uint64_t cost = probe_.get() + probe_later_.get() + lane_cost_;
+  if (probes_ < believed_probes || now < believed_at_ || cost == 0) return core_rate_.get();
+  return std::max(core_rate_.get(), limits_.second * FrameCost::scale / cost);
+}
+
+void DeviceChoice::probed(std::uint64_t now, std::uint64_t ticks, std::uint32_t frames) {
+  if (frames == 0) return;
+  const std::uint64_t had = probe_.get();
+  // What interrupted one probe is not the frames' cost.
+  const std::uint64_t cost = std::min(ticks * FrameCost::scale / frames, 4 * had + few_ticks * FrameCost::scale);
+  probe_.set((had + cost) / 2);
+  ++probes_;
+  next_probe_ = now + limits_.probe;
+}
+
+void DeviceChoice::device_changes(bool up) {
+  device_up_ = up;
+  device_rate_.set(up ? limits_.device_rate : 0);
+  retry_ = limits_.retry;
+  retry_at_ = 0;
+  if (on_device_) go(false, Why::device_down, window_began_);
+}
+
+void DeviceChoice::go(bool to_device, Why why, std::uint64_t now) {
+  on_device_ = to_device;
+  shown_on_device_.store(to_device, std::memory_order_relaxed);
+  why_.store(why, std::memory_order_relaxed);
+  moves_.add(1);
+  window_ = to_device ? limits_.device_window : limits_.window;
+  window_began_ = now;
+  frames_ = 0;
+  drained_ = short_of_ = was_blocked_ = false;
+  saturated_ = blocked_ = light_ = 0;
+  saturated_frames_ = saturated_ticks_ = 0;
+  say_nothing_ = settling_windows;
+  probes_ = 0;
+  next_probe_ = now + limits_.probe;
+}
+
+DeviceChoice::View DeviceChoice::view() const {
+  return {.on_device = shown_on_device_.load(std::memory_order_relaxed),
+          .why = why_.load(std::memory_order_relaxed),
+          .core_rate = core_rate_.get(),
+          .device_rate = device_rate_.get(),
+          .core_cost = probe_.get() + probe_later_.get(),
+          .moves = moves_.get()};
+}
+
+}  // namespace sluice::engine
