@@ -120,7 +120,8 @@ Grid lane_grid(const Snapshot& now, const Rates& rates) {
              {"NS/FRAME", true, 2},
              {"IN FLIGHT", true, 3},
              {"STALLS", true, 1},
-             {"MISSED", true}},
+             {"MISSED", true},
+             {"COMPUTES ON", false, 7}},
             {},
             "no lanes"};
   for (std::size_t i = 0; i < now.lanes.size(); ++i) {
@@ -134,7 +135,8 @@ Grid lane_grid(const Snapshot& now, const Rates& rates) {
          lane.core < 0 ? text("-") : count(static_cast<std::uint64_t>(lane.core)), number(frames),
          number(rate(&LaneSnapshot::tx_frames)), number(batches), batches > 0 ? number(frames / batches) : text("-"),
          Cell{fmt::format("{:.0f} %", busy / 1e7), busy}, frames > 0 ? number(busy / frames) : text("-"),
-         count(lane.in_flight), count(lane.receive_stalls, true), count(lane.misses, true)});
+         count(lane.in_flight), count(lane.receive_stalls, true), count(lane.misses, true),
+         text(lane.chosen.empty() ? lane.device : lane.device + ": " + lane.chosen)});
   }
   return grid;
 }

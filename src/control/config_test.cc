@@ -140,20 +140,19 @@ struct BadCase {
 
 TEST(Config, EachMistakeIsOneLine) {
   const std::string devices =
-      "\"auto\", \"cpu\", or \"cuda:N\" with N from 0 to 15, or a list of GPUs, each once: [\"cuda:0\", \"cuda:1\"]";
+      "\"auto\", \"cpu\", or \"cuda:N\" with N from 0 to 15, or a list of GPUs, each once, and \"cpu\": "
+      "[\"cuda:0\", \"cuda:1\", \"cpu\"]";
   const std::vector<BadCase> cases = {
       {"engine.device = \"gpu\"\n", {"r.toml:2: [engine] device = \"gpu\": allowed is " + devices}},
       {"engine.device = \"cuda:16\"\n", {"r.toml:2: [engine] device = \"cuda:16\": allowed is " + devices}},
       {"engine.device = [\"cuda:0\", \"cuda:0\"]\n",
        {"r.toml:2: [engine] device = [ \"cuda:0\", \"cuda:0\" ]: allowed is " + devices}},
-      {"engine.device = [\"cpu\", \"cuda:0\"]\n",
-       {"r.toml:2: [engine] device = [ \"cpu\", \"cuda:0\" ]: \"cpu\" stands alone, and a list is of GPUs: allowed "
-        "is " +
-        devices}},
+      {"engine.device = [\"cpu\", \"cpu\"]\n",
+       {"r.toml:2: [engine] device = [ \"cpu\", \"cpu\" ]: allowed is " + devices}},
+      {"engine.device = [\"cpu\", \"auto\"]\n",
+       {"r.toml:2: [engine] device = [ \"cpu\", \"auto\" ]: \"auto\" stands alone: allowed is " + devices}},
       {"engine.device = [\"cuda:0\", \"auto\"]\n",
-       {"r.toml:2: [engine] device = [ \"cuda:0\", \"auto\" ]: \"auto\" stands alone, and a list is of GPUs: allowed "
-        "is " +
-        devices}},
+       {"r.toml:2: [engine] device = [ \"cuda:0\", \"auto\" ]: \"auto\" stands alone: allowed is " + devices}},
       {"engine.device = []\n", {"r.toml:2: [engine] device = []: allowed is " + devices}},
       {"engine.device = true\n", {"r.toml:2: [engine] device = true: allowed is " + devices}},
       {"engine.deadlin = \"1ms\"\n", {"r.toml:2: [engine] deadlin = \"1ms\": unknown key; did you mean \"deadline\"?"}},

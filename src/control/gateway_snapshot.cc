@@ -170,6 +170,14 @@ LaneSnapshot lane_of(const engine::EngineStats::Lane& lane, std::size_t index, c
   one.misses_stalled = lane.misses_stalled;
   one.collecting_ns = ns_of(lane.collecting, engine);
   one.forwarding_ns = ns_of(lane.forwarding, engine);
+  one.device = lane.on_device ? device::gpu_name(engine.gpus()[lane.device]->info().index) : "cpu";
+  if (lane.choice) {
+    one.chosen = engine::DeviceChoice::text(lane.choice->why);
+    one.core_rate = lane.choice->core_rate;
+    one.device_rate = lane.choice->device_rate;
+    one.core_frame_ns = ns_of(lane.choice->core_cost / engine::FrameCost::scale, engine);
+    one.device_changes = lane.choice->moves;
+  }
   return one;
 }
 

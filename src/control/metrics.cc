@@ -145,6 +145,29 @@ void by_row(Exposition& out, std::string_view name, std::string_view type, std::
   for (const Row& row : rows) out.sample(labels(row), row.*field);
 }
 
+// Where lanes compute, and what they go by if they may choose.
+template <typename Describe>
+void choice_metrics(Exposition& out, const Snapshot& s, const Describe& labels) {
+  out.family("lane_device_info", "gauge", "Where a lane's batches are computed now");
+  for (const LaneSnapshot& lane : s.lanes) {
+    Labels of = labels(lane);
+    of.emplace_back("device", lane.device);
+    of.emplace_back("why", lane.chosen);
+    out.sample(of, std::uint64_t{1});
+  }
+  by_row(out, "lane_device_changes_total", "counter", "Times that a lane went from its core to a GPU or back", s.lanes,
+         &LaneSnapshot::device_changes, labels);
+  by_row(out, "lane_core_frames_per_second", "gauge",
+         "What a lane's core carried when it was saturated last; 0: it was not", s.lanes, &LaneSnapshot::core_rate,
+         labels);
+  by_row(out, "lane_gpu_frames_per_second", "gauge",
+         "What a lane's GPU carried for it when it was saturated last; 0: it was not", s.lanes,
+         &LaneSnapshot::device_rate, labels);
+  out.family("lane_core_frame_seconds", "gauge",
+             "What a frame takes the lane's core, by probes while the GPU has the others; 0: there was none");
+  for (const LaneSnapshot& lane : s.lanes) out.sample(labels(lane), seconds(lane.core_frame_ns));
+}
+
 void lane_metrics(Exposition& out, const Snapshot& s) {
   const auto labels = [](const LaneSnapshot& lane) {
     return Labels{{"lane", std::to_string(lane.index)}, {"port", lane.port}, {"queue", std::to_string(lane.queue)}};
@@ -182,6 +205,7 @@ void lane_metrics(Exposition& out, const Snapshot& s) {
     }
   }
   by_row(out, "lane_in_flight_frames", "gauge", "Frames inside a lane", s.lanes, &LaneSnapshot::in_flight, labels);
+  choice_metrics(out, s, labels);
 }
 
 void port_metrics(Exposition& out, const Snapshot& s) {

@@ -30,8 +30,10 @@ inline Snapshot sample_snapshot() {
   s.forwarding_off = "IPv6 forwarding is off (sysctl -w net.ipv6.conf.all.forwarding=1)";
   s.output_troubles = {"/var/log/eve.json cannot be written: No space left on device"};
   s.conserved = true;
-  s.lanes = {{0, "left", 0, 1, 1000, 64000, 900, 57600, 10, 3, 2, 5, 20, 85, 5, 40, 2, 7, 4, 3, 6000, 3000},
-             {1, "right", 0, -1, 2000, 128000, 2000, 128000, 0, 0, 0, 0, 0, 0, 0, 50, 0, 0, 0, 0, 1000, 2000}};
+  s.lanes = {{0,       "left",    0,    1,  1000, 64000, 900, 57600, 10,   3,    2,        5,
+              20,      85,        5,    40, 2,    7,     4,   3,     6000, 3000, "cuda:0", "the core carried less",
+              500'000, 4'000'000, 1800, 3},
+             {1, "right", 0, -1, 2000, 128000, 2000, 128000, 0, 0, 0, 0, 0, 0, 0, 50, 0, 0, 0, 0, 1000, 2000, "cpu"}};
   s.ports.resize(2);
   PortSnapshot& left = s.ports[0];
   left.name = "left";

@@ -34,6 +34,12 @@ struct LaneSnapshot {
   std::uint64_t misses_stalled = 0;  // of these: not the gateway's doing, its threads were kept from running
   std::uint64_t collecting_ns = 0;   // that its threads have worked, without polls that found nothing
   std::uint64_t forwarding_ns = 0;
+  std::string device;  // where its batches are computed now: "cpu", its own core, or "cuda:0"
+  // Of a lane that chooses (engine/device_choice.h); else empty and 0.
+  std::string chosen;                            // why it is there
+  std::uint64_t core_rate = 0, device_rate = 0;  // frames in a second when it was saturated there; 0: it was not
+  std::uint64_t core_frame_ns = 0;   // that a frame takes the core, by a probe, while the GPU has the others
+  std::uint64_t device_changes = 0;  // between core and GPU
 };
 
 struct PortSnapshot {

@@ -12,7 +12,8 @@ namespace sluice::control {
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(LaneSnapshot, index, port, queue, core, rx_frames, rx_bytes, tx_frames,
                                                 tx_bytes, injected, emitted, cloned, consumed, punted, dropped,
                                                 in_flight, batches, sealed_full, receive_stalls, misses, misses_stalled,
-                                                collecting_ns, forwarding_ns)
+                                                collecting_ns, forwarding_ns, device, chosen, core_rate, device_rate,
+                                                core_frame_ns, device_changes)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(PortSnapshot, index, name, device, twin, mac, mtu, link_up,
                                                 interface_deleted, twin_deleted, drops_nearly_all_as, twin_down,
                                                 rx_frames, rx_bytes, tx_frames, tx_bytes, missed, rx_errors, tx_errors,

@@ -25,17 +25,17 @@ constexpr std::uint64_t light_part = 60, slower_part = 95, other_part = 75, shar
 const char* DeviceChoice::text(Why why) {
   switch (why) {
     case Why::begins:
-      return "core: nothing is known yet";
+      return "nothing is known yet";
     case Why::light:
-      return "core: it keeps up";
+      return "it keeps up";
     case Why::core_faster:
-      return "core: the GPU carried less";
+      return "the GPU carried less";
     case Why::device_faster:
-      return "GPU: the core carried less";
+      return "the core carried less";
     case Why::tries_device:
-      return "GPU: its rate is being measured";
+      return "what it carries is being measured";
     case Why::device_down:
-      return "core: the GPU does not take part";
+      return "the GPU does not take part";
   }
   return "";
 }

@@ -137,11 +137,6 @@ bool Lane::device_is_behind() const {
   return state == BatchState::sealed || state == BatchState::in_flight;
 }
 
-// The first burst of a batch, as long as there is another batch for what comes.
-bool Lane::may_probe(const Batch& batch, unsigned count) const {
-  return count != 0 && batch.count == count && ring_->in_use() + 2 <= ring_->all().size();
-}
-
 // What was let in goes on as always, but this core computes it.
 void Lane::probe(Batch& batch) {
   const std::uint32_t frames = batch.count;
@@ -412,7 +407,7 @@ unsigned Lane::receive() {
   if (open_count_ != 0) {
     const bool full = batch->capacity - batch->count < burst_size;
     if (device_computes()) {
-      if (choice_ && may_probe(*batch, count) && choice_->probe_due(now)) [[unlikely]] {
+      if (choice_ && let_in != 0 && batch->count == let_in && choice_->probe_due(now)) [[unlikely]] {
         probe(*batch);
       } else if (full) {
         collected_counters_.sealed_full.add(1);

@@ -157,7 +157,6 @@ class Lane {
   void time_point(std::uint64_t cycles);
   void choose_device();
   auto thread() const;
-  bool may_probe(const Batch& batch, unsigned count) const;
   void probe(Batch& batch);
   unsigned receive();
   void took(unsigned count, unsigned most);
