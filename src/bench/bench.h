@@ -96,5 +96,6 @@ int bench_fused(const BenchOptions& options);
 int bench_acl(const BenchOptions& options);
 int bench_inspect(const BenchOptions& options);
 int bench_ipsec(const BenchOptions& options);
+int bench_choice(const BenchOptions& options);
 
 }  // namespace sluice::cli::bench

@@ -38,6 +38,7 @@ struct Bench {
   bool has_rules = false;                           // --rules, --trace
   bool has_detection = false;                       // --rules, of detection, --acl and --only
   bool has_parts = false;                           // --only, batches or engine
+  bool has_chains = false;                          // --only, of chains
   bool has_tunnels = false;                         // --only, out or in, --algorithms, --sizes, --sas; no --mix
   bool on_one_thread = false;                       // its chain's: no --forwarders
   double seconds = 2;                               // of each measurement, unless --seconds says another
@@ -104,6 +105,13 @@ constexpr Bench benches[] = {
      .has_share = true,
      .has_media = true,
      .on_one_thread = true},
+    {.name = "choice",
+     .text = "device = \"auto\" at each load, beside cores alone and a GPU alone, for each chain",
+     .run = bench::bench_choice,
+     .measures_gpu = true,
+     .has_table = true,
+     .has_chains = true,
+     .seconds = 0.6},
     {.name = "figures",
      .text = "The tables and figures of the paper on GPUs and real time (Zhang, Hu and Hua 2015), on this machine",
      .run = bench::bench_figures,
@@ -282,6 +290,12 @@ void add_own_options(CLI::App& command, const Bench& one, bench::BenchOptions& o
   if (one.has_parts) {
     command.add_option("--only", options.only, "batches (on the GPU by themselves) or engine; default: both")
         ->check(CLI::IsMember({"batches", "engine"}));
+  }
+  if (one.has_chains) {
+    command.add_option(
+        "--only", options.only,
+        "measure only these chains, between commas: route, 'acl + route', 'acl + inspect + route', srtp, "
+        "'srtp gcm', 'ipsec out', 'ipsec in'");
   }
   if (one.has_tunnels) {
     command.add_option("--only", options.only, "out (packets are sealed) or in (opened); default: out,in");

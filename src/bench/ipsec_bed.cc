@@ -57,6 +57,7 @@ Expected<std::unique_ptr<IpsecBed>> IpsecBed::make(const BenchOptions& options, 
   rig.ring = 0;
   if (options.frames == 0) rig.frames = 2 * rig.engine.batches * rig.engine.batch + spare_frames;
   rig.engine.device = device;
+  rig.engine.cpu_below = device == "auto" ? -1 : 0;
   rig.engine.admission = engine::Admit::all;
   const std::uint32_t in_all = std::max(sealed_in_all, 2 * traffic.tunnels);
   auto sealed = SealedPackets::make(*tunnels, rig.lanes, (in_all + rig.lanes - 1) / rig.lanes, traffic.mix);
@@ -175,6 +176,11 @@ Expected<IpsecFigure> IpsecBed::measure(Direction direction, double seconds, std
     figure.clear_bytes = mean_clear_length();
   }
   return figure;
+}
+
+Expected<Rig*> IpsecBed::begin(Direction direction, std::uint64_t frames) {
+  if (auto ok = verify(direction, frames); !ok) return tl::unexpected(ok.error());
+  return running_.get();
 }
 
 Expected<void> IpsecBed::finish() {

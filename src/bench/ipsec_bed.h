@@ -47,6 +47,8 @@ class IpsecBed {
   // fast as lanes poll: the middle of three rounds, which together take `seconds`. Errors: what was wrong; and, of a
   // GPU, that cores have done its work.
   Expected<IpsecFigure> measure(ipsec::Direction direction, double seconds, std::uint64_t frames = 20'000);
+  // The gateway in that direction, once `frames` are verified, at no rate yet. finish() ends it.
+  Expected<Rig*> begin(ipsec::Direction direction, std::uint64_t frames);
   // Ends the run. Errors: counters that do not add up, packets that were dropped, or more or fewer sequence numbers
   // than packets that were sealed.
   Expected<void> finish();

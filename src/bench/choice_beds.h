@@ -1,0 +1,40 @@
+// The chains that `bench choice` puts on cores, on a GPU and on whichever is better.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "bench/bench.h"
+#include "bench/rig.h"
+
+namespace sluice::cli::bench {
+
+// A gateway that runs, for the time of its measurements.
+class ChoiceRun {
+ public:
+  virtual ~ChoiceRun() = default;
+  virtual Rig& rig() = 0;
+  // Ends it. An Error when counters do not add up, or frames that were right were dropped.
+  virtual Expected<void> finish() = 0;
+};
+
+struct ChoiceChain {
+  std::string name;     // "acl + route"
+  std::string traffic;  // "64 B"
+  // On "cpu", "cuda:N" or "auto", with as many lanes on each.
+  std::function<Expected<std::unique_ptr<ChoiceRun>>(const std::string& device)> run;
+};
+
+// Those that --only names, by parts of their names; else all. What they stand on lives as long as this object does.
+class ChoiceBeds {
+ public:
+  // The EAL runs. `ceiling`: GB/s of the link, for the sizes of queues; 0: there is no GPU.
+  static Expected<std::unique_ptr<ChoiceBeds>> make(const BenchOptions& options, double ceiling);
+  virtual ~ChoiceBeds() = default;
+  virtual std::vector<ChoiceChain> chains() = 0;
+};
+
+}  // namespace sluice::cli::bench
