@@ -15,6 +15,7 @@
 #include <memory>
 #include <optional>
 
+#include "base/prefetch.h"
 #include "crypto/key.h"
 #include "crypto/key_table.h"
 #include "ipsec/lifetime.h"
@@ -90,6 +91,19 @@ struct alignas(64) Sa {
   alignas(64) Refusals refused;
   LifetimeBudget budget;
   std::unique_ptr<SaRecord> record;
+
+  // Some time before its next packet is opened, or sealed.
+  void prefetch_for_opening() const {
+    prefetch(this);
+    prefetch_for_write(&window);
+    prefetch(&first_outer, sizeof first_outer + sizeof reqid);
+  }
+  void prefetch_for_sealing() const {
+    prefetch(this);
+    prefetch_for_write(&sequence);
+    prefetch(&first_outer);
+    prefetch(&reqid);
+  }
 
   // Extended sequence numbers. Of the format this never changes.
   bool esn() const { return first_outer.format.esn; }

@@ -183,7 +183,7 @@ class Ipsec final : public engine::Element,
   static packet::Reason begin_opening(const engine::Batch& batch, std::uint32_t i, ipsec::Sa& sa,
                                       const ipsec::OuterView& outer, crypto::Job& job, IpsecArea::Work& work);
   void check_clear(engine::Batch& batch, engine::Span span);
-  static void prefetch_opened(const engine::Batch& batch, engine::Span span, const IpsecArea& area);
+  static void fetch_ahead(const engine::Batch& batch, const IpsecArea& area, std::uint32_t i);
   void apply_in(engine::Batch& batch, engine::Span span, const IpsecArea& area);
   packet::Reason open(engine::Batch& batch, const IpsecArea::Work& work, crypto::Verdict verdict,
                       const ipsec::View& view, Through& through);
@@ -202,6 +202,7 @@ class Ipsec final : public engine::Element,
   // ipsec_out.cc
   void classify_out(engine::Batch& batch, engine::Span span, const IpsecArea& area);
   void put_on(engine::Batch& batch, std::uint32_t i, const IpsecArea& area, const Chosen& chosen, std::uint64_t number);
+  static void finish(engine::Batch& batch, std::uint32_t i, const IpsecArea::Work& work, const crypto::Job& job);
   void apply_out(engine::Batch& batch, engine::Span span, const IpsecArea& area, engine::Emitter& out);
   void choose_for(engine::Batch& batch, std::uint32_t i, std::uint16_t came_by, const ipsec::PolicyEntry& policy,
                   const ipsec::PacketKey& key, engine::Emitter& out);
@@ -209,6 +210,8 @@ class Ipsec final : public engine::Element,
   static void choose_size(Chosen& chosen, std::uint32_t mtu);
   void note_looked_at(engine::Batch& batch, std::uint32_t i) const;
   void choose_none(engine::Batch& batch, engine::Span span) const;
+  static void prefetch_chosen(const engine::Batch& batch, std::span<const std::uint32_t> rows,
+                              const ipsec::PolicyEntry* const* found, const ipsec::View& view);
   void look_at_departed(engine::Batch& batch, engine::Span span);
   void seal_run(engine::Batch& batch, engine::Span run, const IpsecArea& area, ipsec::Sa& sa);
   bool is_protected(std::uint32_t lane, const rte_mbuf& frame);

@@ -52,6 +52,7 @@ struct IpsecArea {
     std::uint16_t named_at, udp_source;
     std::uint8_t family, tos;
     bool in_udp;
+    bool needs_core;  // out: finish() has something to do when the job is done
     ipsec::AhKept kept;
     ipsec::Sa* around;  // out: whose AH is around ESP; `kept` and `sequence` are AH's then. Null: none
   };

@@ -1,10 +1,8 @@
 // What the element "ipsec" costs a packet that is no IPsec and that no policy protects, on a lane's core, from admit()
 // to leave(), by the number of policies. Frames are in the cache, as behind a driver that has just received them.
 #include <benchmark/benchmark.h>
-#include <rte_eal.h>
 #include <rte_mbuf.h>
 
-#include <array>
 #include <cstdlib>
 #include <memory>
 #include <string>
@@ -13,19 +11,13 @@
 #include "engine/batch.h"
 #include "engine/emitter.h"
 #include "function/ipsec/ipsec.h"
+#include "lookup/bench_eal.h"
 #include "packet/builder.h"
 
 namespace sluice::function {
 namespace {
 
 constexpr std::uint32_t frames = 64, batch_frames = 256, buffer_bytes = 256, headroom = 128, flows = 64;
-
-// The element has a flag of frames.
-bool start_eal() {
-  std::array arguments = {"bench",          "--no-huge",      "-m",          "64",          "--no-pci",
-                          "--iova-mode=va", "--no-telemetry", "--no-shconf", "--log-level", "error"};
-  return rte_eal_init(static_cast<int>(arguments.size()), const_cast<char**>(arguments.data())) >= 0;
-}
 
 Expected<std::unique_ptr<Ipsec>> make_element(unsigned policies, const engine::PortTable& ports) {
   IpsecOptions options;
@@ -46,8 +38,7 @@ Expected<std::unique_ptr<Ipsec>> make_element(unsigned policies, const engine::P
 }
 
 void a_clear_packet(benchmark::State& state) {
-  static const bool ready = start_eal();
-  if (!ready) return state.SkipWithError("DPDK's EAL did not start");
+  lookup::start_bench_eal();  // the element has a flag of frames
   const engine::PortTable ports({{.name = "in", .mac = {}, .peer = 1}, {.name = "out", .mac = {}, .peer = 0}});
   auto made = make_element(static_cast<unsigned>(state.range(0)), ports);
   if (!made) return state.SkipWithError(made.error().message.c_str());

@@ -29,6 +29,10 @@ using packet::Reason;
 
 constexpr std::uint32_t ethernet = sizeof(packet::EthernetHeader);
 
+// How many rows ahead of the one that is opened what it needs is asked for: frame, mbuf and SA; and what the SA leads
+// to.
+constexpr std::uint32_t frame_ahead = 12, state_ahead = 6;
+
 bool may_be_ipsec(std::uint8_t protocol) {
   return protocol == packet::protocol_esp || protocol == packet::protocol_ah || protocol == packet::protocol_udp;
 }
@@ -200,16 +204,25 @@ void Ipsec::check_clear(engine::Batch& batch, engine::Span span) {
   }
 }
 
-// What open() touches: a device may have written the frames, and other lanes the windows.
-void Ipsec::prefetch_opened(const engine::Batch& batch, engine::Span span, const IpsecArea& a) {
-  for (std::uint32_t i = span.first; i < span.end(); ++i) {
-    if (a.places[i] == IpsecArea::no_place) continue;
-    const IpsecArea::Work& work = a.works[a.places[i]];
-    const std::uint8_t* const frame = batch.data(i);
-    prefetch(frame, work.at + ethernet + sizeof(packet::Ipv4Header) + sizeof(packet::UdpHeader));
-    prefetch(frame + batch.length[i] - work.format->icv - 2);
-    work.sa->window.prefetch(work.sequence);
-    a.header->view->prefetch_count(*work.sa, batch.lane);
+// A cycle after it was collected a frame, and perhaps its SA, is in no cache.
+void Ipsec::fetch_ahead(const engine::Batch& batch, const IpsecArea& a, std::uint32_t i) {
+  if (const std::uint32_t ahead = i + frame_ahead; ahead < batch.count) {
+    prefetch_for_write(batch.mbuf[ahead]);
+    if (const std::uint32_t place = a.places[ahead]; place != IpsecArea::no_place) {
+      const IpsecArea::Work& work = a.works[place];
+      const crypto::Job& job = a.jobs[place];
+      prefetch(batch.data(ahead), work.at + ethernet + sizeof(packet::Ipv4Header) + sizeof(packet::UdpHeader));
+      // ESP's trailer.
+      prefetch(reinterpret_cast<const std::uint8_t*>(job.data) + job.cipher_offset + job.cipher_length - 1);
+      work.sa->prefetch_for_opening();
+    }
+  }
+  if (const std::uint32_t ahead = i + state_ahead; ahead < batch.count) {
+    if (const std::uint32_t place = a.places[ahead]; place != IpsecArea::no_place) {
+      const IpsecArea::Work& work = a.works[place];
+      work.sa->window.prefetch(work.sequence);
+      a.header->view->prefetch_count(*work.sa, batch.lane);
+    }
   }
 }
 
@@ -219,8 +232,8 @@ void Ipsec::apply_in(engine::Batch& batch, engine::Span span, const IpsecArea& a
     part.count = std::min<std::uint32_t>(span.end() - part.first, engine::most_classified);
     std::array<Through, engine::most_classified> through;
     bool any = false, again = false;
-    prefetch_opened(batch, part, a);
     for (std::uint32_t i = part.first; i < part.end(); ++i) {
+      fetch_ahead(batch, a, i);
       const std::uint32_t place = a.places[i];
       if (place == IpsecArea::no_place || batch.row[i].fate != engine::Fate::later) continue;
       const Reason why = open(batch, a.works[place], a.verdicts[place], view, through[i - part.first]);
@@ -323,6 +336,11 @@ void Ipsec::check_opened(engine::Batch& batch, engine::Span span, std::span<cons
     rows[count++] = i;
   }
   view.find_policies(ipsec::Direction::in, {keys.data(), count}, found.data(), &lane.in_cache);
+  for (std::size_t n = 0; n < count; ++n) {
+    if (found[n] == nullptr) continue;
+    prefetch(&found[n]->with[0], sizeof found[n]->with[0]);
+    view.prefetch_count(ipsec::Direction::in, *found[n], batch.lane);
+  }
   for (std::size_t n = 0; n < count; ++n) {
     const std::uint32_t i = rows[n];
     const std::span<ipsec::Sa* const> sas = through[i - span.first].all();

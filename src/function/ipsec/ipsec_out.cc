@@ -28,6 +28,8 @@ using packet::no_reason;
 using packet::Reason;
 
 constexpr std::uint32_t ethernet = sizeof(packet::EthernetHeader);
+// How many rows ahead of the one at hand its mbuf is asked for.
+constexpr std::uint32_t mbuf_ahead = 12;
 constexpr std::uint32_t least_ipv4_mtu = 68, least_ipv6_mtu = 1280, any_mtu = 65535;
 
 std::uint32_t front_of(const ipsec::PacketFormat& format) {
@@ -58,6 +60,11 @@ bool is_leaving(const engine::Row& row) {
   }
 }
 
+// A cycle after it was received, or behind a device, it is in no cache.
+void fetch_mbuf_ahead(const engine::Batch& batch, std::uint32_t i) {
+  if (i + mbuf_ahead < batch.count) prefetch_for_write(batch.mbuf[i + mbuf_ahead]);
+}
+
 }  // namespace
 
 // Policies have been asked about the row's packet. What leaves by a virtual port is put into another packet by an
@@ -83,6 +90,7 @@ void Ipsec::choose(engine::Batch& batch, engine::Span span, const std::uint16_t*
   std::array<const ipsec::PolicyEntry*, engine::most_classified> found;
   std::size_t count = 0;
   for (std::uint32_t i = span.first; i < span.end(); ++i) {
+    fetch_mbuf_ahead(batch, i);
     const std::uint8_t* const frame = batch.data(i);
     if (batch.row[i].fate == Fate::own) [[unlikely]] {
       const Reason why = why_not_own(frame, batch.length[i]);
@@ -103,6 +111,7 @@ void Ipsec::choose(engine::Batch& batch, engine::Span span, const std::uint16_t*
     rows[count++] = i;
   }
   view->find_policies(ipsec::Direction::out, {keys.data(), count}, found.data(), &lane.out_cache);
+  prefetch_chosen(batch, {rows.data(), count}, found.data(), *view);
   for (std::size_t n = 0; n < count; ++n) {
     const std::uint32_t i = rows[n];
     if (found[n] == nullptr || found[n]->action == ipsec::Action::bypass) continue;
@@ -120,9 +129,23 @@ void Ipsec::choose(engine::Batch& batch, engine::Span span, const std::uint16_t*
   }
 }
 
+// What choose_for() and then seal_run() touch of those that policies protect.
+void Ipsec::prefetch_chosen(const engine::Batch& batch, std::span<const std::uint32_t> rows,
+                            const ipsec::PolicyEntry* const* found, const ipsec::View& view) {
+  for (std::size_t n = 0; n < rows.size(); ++n) {
+    if (found[n] == nullptr || found[n]->action == ipsec::Action::bypass) continue;
+    view.prefetch_count(ipsec::Direction::out, *found[n], batch.lane);
+    const ipsec::Sa* const sa = found[n]->sa[0].load(std::memory_order_acquire);
+    if (sa == nullptr) continue;
+    sa->prefetch_for_sealing();
+    prefetch_for_write(batch.data(rows[n]) + batch.length[rows[n]]);
+  }
+}
+
 // Where no policy is for any packet.
 void Ipsec::choose_none(engine::Batch& batch, engine::Span span) const {
   for (std::uint32_t i = span.first; i < span.end(); ++i) {
+    fetch_mbuf_ahead(batch, i);
     if (batch.row[i].fate == Fate::own) [[unlikely]] {
       const Reason why = why_not_own(batch.data(i), batch.length[i]);
       if (why != no_reason) batch.drop(i, why);
@@ -187,11 +210,9 @@ void Ipsec::choose_for(engine::Batch& batch, std::uint32_t i, std::uint16_t came
     }
   }
   if (batch.row[i].fate == Fate::answered) out.note_answer(batch, i, batch.row[i].reason);
-  // What seal_run() and put_on() write: others have the line of numbers, and nobody that in front of the frame.
-  prefetch_for_write(&sa->sequence);
+  // What seal_run() and put_on() write.
   lane.view->prefetch_count(*sa, batch.lane);
-  prefetch_for_write(frame + ethernet - front_of(*chosen.format));
-  prefetch_for_write(frame + batch.length[i]);
+  prefetch_for_write(frame - front_of(*chosen.format));
   lane.chosen.push_back(chosen);
   batch.go_on_later(i);
 }
@@ -364,6 +385,7 @@ void Ipsec::put_on(engine::Batch& batch, std::uint32_t i, const IpsecArea& a, co
   work.sequence = number;
   work.frame = i;
   work.length = chosen.inner.length;
+  work.needs_core = is_ah || (format.has_udp && format.family == 6);
   work.around = nullptr;
   if (chosen.around != nullptr) [[unlikely]] {
     if (const Reason why = put_ah_around(batch, i, chosen, *a.header->view, work); why != no_reason) {
@@ -374,28 +396,34 @@ void Ipsec::put_on(engine::Batch& batch, std::uint32_t i, const IpsecArea& a, co
   a.places[i] = place;
 }
 
+// What only the core can do, when the job is done.
+void Ipsec::finish(engine::Batch& batch, std::uint32_t i, const IpsecArea::Work& work, const crypto::Job& job) {
+  const ipsec::PacketFormat& format = *work.format;
+  std::uint8_t* const frame = batch.data(i);
+  if (format.protocol == ipsec::Protocol::ah) {
+    ipsec::ah_finish(format, frame, job, work.kept);
+    engine::set_length(batch, i, batch.length[i] - ipsec::ah_behind(format));
+  } else if (format.has_udp && format.family == 6) {
+    const std::uint32_t tag = work.around == nullptr ? 0 : ipsec::ah_behind(format_of(*work.around));
+    ipsec::esp_checksum(format, frame, batch.length[i] - tag);
+  }
+}
+
 void Ipsec::apply_out(engine::Batch& batch, engine::Span span, const IpsecArea& a, engine::Emitter& /*out*/) {
   Lane& lane = lane_of(batch);
   std::uint64_t sealed = 0, bytes = 0;
   std::array<std::uint32_t, engine::most_classified> twice;
   std::size_t around = 0;
   for (std::uint32_t i = span.first; i < span.end(); ++i) {
+    fetch_mbuf_ahead(batch, i);  // for leave()
     const std::uint32_t place = a.places[i];
     if (place == IpsecArea::no_place || !batch.goes_on(i)) continue;
     const IpsecArea::Work& work = a.works[place];
-    const ipsec::PacketFormat& format = *work.format;
     if (a.verdicts[place] != crypto::Verdict::done) [[unlikely]] {
       batch.drop(i, engine::device_lost);
       continue;
     }
-    std::uint8_t* const frame = batch.data(i);
-    if (format.protocol == ipsec::Protocol::ah) {
-      ipsec::ah_finish(format, frame, a.jobs[place], work.kept);
-      engine::set_length(batch, i, batch.length[i] - ipsec::ah_behind(format));
-    } else if (format.has_udp && format.family == 6) {
-      const std::uint32_t tag = work.around == nullptr ? 0 : ipsec::ah_behind(format_of(*work.around));
-      ipsec::esp_checksum(format, frame, batch.length[i] - tag);
-    }
+    if (work.needs_core) finish(batch, i, work, a.jobs[place]);
     if (work.around != nullptr) [[unlikely]] {
       twice[around++] = i;
       if (around == twice.size()) {
