@@ -149,10 +149,11 @@ Expected<void> Gateway::open_engine(engine::Pipeline& checked) {
   if (const engine::Tables* tables = engine_->pipeline().tables()) {
     for (const std::string& note : tables->notes()) spdlog::warn("{}", note);
   }
-  for (const std::string& note : conversation_notes(config_.engine)) spdlog::warn("{}", note);
-  for (const std::string& note : port_notes(config_.engine)) spdlog::warn("{}", note);
-  each_of_chain<engine::Advice>(config_, [](const engine::Advice& advice, engine::SectionView& view) {
-    for (const std::string& note : advice.notes(view, engine::Advice::Occasion::start)) spdlog::warn("{}", note);
+  const auto warn = [&](const std::string& note) { spdlog::warn("{}", config_.placed(note)); };
+  std::ranges::for_each(conversation_notes(config_.engine), warn);
+  std::ranges::for_each(port_notes(config_.engine), warn);
+  each_of_chain<engine::Advice>(config_, [&](const engine::Advice& advice, engine::SectionView& view) {
+    std::ranges::for_each(advice.notes(view, engine::Advice::Occasion::start), warn);
   });
   routing_ = engine_->pipeline().first<function::Routing>();
   if (routing_ != nullptr) {

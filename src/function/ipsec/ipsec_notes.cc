@@ -127,8 +127,12 @@ const packet::IpAddress& own_end(const SaSettings& sa) {
 // What is said once of each address of this end, whichever has it first.
 class Ends {
  public:
-  explicit Ends(const engine::PortTable& ports) : looks_(ports.size() != 0), known_(own_addresses()) {
-    for (std::size_t i = 0; i < ports.size(); ++i) known_.insert(ports[i].addresses.begin(), ports[i].addresses.end());
+  Ends(const engine::PortTable& ports, bool at_start) : looks_(ports.size() != 0), known_(own_addresses()) {
+    for (std::size_t i = 0; i < ports.size(); ++i) {
+      known_.insert(ports[i].addresses.begin(), ports[i].addresses.end());
+      const bool gets_others = ports[i].has_twin && !ports[i].is_virtual && ports[i].addresses.empty();
+      looks_ = looks_ && !(at_start && gets_others);
+    }
   }
   void add(const packet::IpAddress& end, const std::string& name, unsigned line) {
     if (looks_ && !end.empty() && known_.insert(end).second) missing_.add(name, line, " (" + end.str() + ")");
@@ -141,8 +145,8 @@ class Ends {
   Names missing_;
 };
 
-void note_ends(const IpsecOptions& options, const engine::PortTable& ports, Notes& notes) {
-  Ends ends(ports);
+void note_ends(const IpsecOptions& options, const engine::PortTable& ports, bool at_start, Notes& notes) {
+  Ends ends(ports, at_start);
   for (std::size_t i = 0; i < options.sas.size(); ++i) {
     ends.add(own_end(options.sas[i]), options.sas[i].name, line_at(options.lines.sas, i).own_end);
   }
@@ -196,7 +200,7 @@ void note_ignored(const IpsecOptions& options, Notes& notes) {
 
 }  // namespace
 
-std::vector<std::string> ipsec_notes(const IpsecOptions& options, const engine::PortTable& ports) {
+std::vector<std::string> ipsec_notes(const IpsecOptions& options, const engine::PortTable& ports, bool at_start) {
   const Ways ways(options);
   const bool has_daemon = !options.ike_socket.empty();
   Names counting, lacking, unused;
@@ -226,7 +230,7 @@ std::vector<std::string> ipsec_notes(const IpsecOptions& options, const engine::
   notes.add(unused, unused.text("the SA", "the SAs") + (unused.is_one() ? " is" : " are") +
                         " used by no policy of the file: an outbound one carries nothing then, and what comes by an "
                         "inbound tunnel is dropped as ipsec_policy");
-  note_ends(options, ports, notes);
+  note_ends(options, ports, at_start, notes);
   note_padding(options, ports, notes);
   note_ignored(options, notes);
   return notes.take();

@@ -116,13 +116,14 @@ TEST(IpsecNotes, OfTransportMode) {
 // A file, and notes on it beside ports.
 class IpsecFileNotes : public testing::Test {
  protected:
-  static std::vector<std::string> notes(const std::string& text, std::vector<engine::PortInfo> ports) {
+  static std::vector<std::string> notes(const std::string& text, std::vector<engine::PortInfo> ports,
+                                        bool at_start = false) {
     Diagnostics diagnostics;
     auto settings = Settings::from_text(text, "a.toml", diagnostics);
     Settings section = settings->section("ipsec");
     const IpsecOptions options = read_ipsec(section);
     EXPECT_THAT(diagnostics.lines, IsEmpty());
-    return ipsec_notes(options, engine::PortTable(std::move(ports)));
+    return ipsec_notes(options, engine::PortTable(std::move(ports)), at_start);
   }
   static engine::PortInfo port(const std::string& address = "", std::uint32_t mtu = 1500) {
     engine::PortInfo info;
@@ -154,6 +155,10 @@ TEST_F(IpsecFileNotes, OfAnEndThatIsNobodysHere) {
   EXPECT_THAT(
       notes("[ipsec]\nike_socket = \"/run/x\"\n[[ipsec.policy]]\n" + policy_text("in", "10.2.0.0/24"), {port()}),
       ElementsAre(HasSubstr("a.toml:8: [ipsec] the end here of \"10.2.0.0/24 -> 10.1.0.0/24\" (192.0.2.1)")));
+  engine::PortInfo twin = port();
+  twin.has_twin = true;
+  EXPECT_THAT(notes(tunnel(), {port("192.0.2.9"), twin}, true), IsEmpty()) << "it will have addresses";
+  EXPECT_THAT(notes(tunnel(), {port("192.0.2.9"), twin}), testing::SizeIs(1));
   std::string of_this_host = tunnel();
   for (std::size_t at = 0; (at = of_this_host.find("192.0.2.1", at)) != std::string::npos;) {
     of_this_host.replace(at, 9, "127.0.0.1");

@@ -15,8 +15,8 @@ class Type final : public engine::Api, public engine::Verbs, public engine::Advi
   const std::vector<engine::ApiRoute>& routes() const override { return ipsec_routes(); }
   std::vector<engine::Verb> verbs() const override { return ipsec_verbs(); }
 
-  std::vector<std::string> notes(engine::SectionView& view, Occasion /*occasion*/) const override {
-    std::vector<std::string> all = ipsec_notes(read_ipsec(view.section), view.ports);
+  std::vector<std::string> notes(engine::SectionView& view, Occasion occasion) const override {
+    std::vector<std::string> all = ipsec_notes(read_ipsec(view.section), view.ports, occasion == Occasion::start);
     if (std::string note = readable_keys_note(view, "sa"); !note.empty()) all.push_back(std::move(note));
     return all;
   }
