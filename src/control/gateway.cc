@@ -251,12 +251,14 @@ Expected<void> Gateway::open_mirror() {
   return {};
 }
 
-void Gateway::note_policy_routing() const {
+void Gateway::note_policy_routing() {
   constexpr std::size_t most_named = 4;
   std::vector<std::uint32_t> own_tables;
   for (const engine::Service* const service : services())
     std::ranges::move(service->kernel_tables(), std::back_inserter(own_tables));
-  const auto rules = port::find_rules_that_lead_elsewhere(own_tables);
+  other_tables_ = mirror_->stats().other_tables;
+  std::vector<std::string> rules = port::find_rules_that_lead_elsewhere(own_tables);
+  std::erase_if(rules, [&](const std::string& rule) { return !rules_named_.insert(rule).second; });
   for (std::size_t i = 0; i < std::min(rules.size(), most_named); ++i) {
     spdlog::warn("kernel: '{}' is not followed by the fast path, which forwards by the table main alone", rules[i]);
   }
