@@ -84,7 +84,8 @@ const std::vector<Option<SaWords>>& sa_settings() {
        option::flag("copy_dscp", &SaWords::copy_dscp, "the outer packet has the inner packet's DSCP; else 0"),
        option::flag("ecn", &SaWords::ecn, "congestion marks go through the tunnel (RFC 6040)"),
        option::number("pad_to", &SaWords::pad_to, {0, 65535, "bytes"},
-                      "inner packets are padded to this length, so that their own does not show (RFC 4303 2.7)"),
+                      "ESP in tunnel mode: inner packets are padded to this length, so that their own does not show "
+                      "(RFC 4303 2.7)"),
        limit_option("soft_bytes", &Lifetime::bytes, &Limit::soft, "an event says when so many inner bytes went by"),
        limit_option("hard_bytes", &Lifetime::bytes, &Limit::hard, "the SA ends then"),
        limit_option("soft_packets", &Lifetime::packets, &Limit::soft, "the same for packets"),

@@ -56,7 +56,7 @@ const std::vector<Option<IpsecOptions>>& ipsec_settings() {
       option::number("max_policies", &IpsecOptions::max_policies, {1, 1'000'000}, "likewise of policies"),
       option::text("ike_socket", &IpsecOptions::ike_socket,
                    "the unix socket where an IKE daemon finds the databases; empty: there is none")
-          .takes("path")
+          .takes("path that begins with `/`")
           .by_default("none"),
       option::number("gpu_at_least", &IpsecOptions::gpu_at_least, {0, 65535, "packets"},
                      "where there is a GPU: a batch with fewer packets to compute is computed by its lane's core, "
