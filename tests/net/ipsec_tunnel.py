@@ -164,6 +164,4 @@ class Tunnel(Topology):
     def ping(self, count=3, size=56, far=FAR4, *more):
         """How many of `count` were answered."""
         inside = INSIDE6 if ":" in far else INSIDE4
-        # For the last answer ping waits two round trips or this interval, whichever is longer; scapy may take some time.
-        said = self.client.run(["ping", "-n", "-I", inside, "-c", str(count), "-i", "0.15", "-W", "2", "-s", str(size), *more, far], check=False)
-        return int(said.split(" received")[0].split()[-1])
+        return self.client.pings(far, count, size, "-I", inside, *more)
