@@ -81,6 +81,10 @@ void check_streams(control::Config& config) {
   if (const std::string note = (*admission)->burst_note(); !note.empty()) std::fprintf(stderr, "%s\n", note.c_str());
 }
 
+void say_note(control::Config& config, const std::string& note) {
+  std::fprintf(stderr, "%s\n", config.placed(note).c_str());
+}
+
 // The file is fine, and may be for another machine.
 void say_what_is_lacking(control::Config& config, const Expected<void>& enough) {
   if (enough) return;
@@ -96,7 +100,7 @@ void say_what_ports_lack(control::Config& config) {
         config,
         usable ? usable : make_error("[[port]] '" + port.name + "' (" + port.device + "): " + usable.error().message));
     if (const std::string unseen = port::unseen_arrival(port.device); !unseen.empty()) {
-      std::fprintf(stderr, "%s: port %s: %s\n", config.file().c_str(), port.name.c_str(), unseen.c_str());
+      say_note(config, "port '" + port.name + "': " + unseen);
     }
   }
 }
@@ -121,17 +125,11 @@ int check(const std::string& path) {
     if (const engine::Tables* tables = (*pipeline)->tables()) {
       for (const std::string& note : tables->notes()) std::fprintf(stderr, "%s\n", note.c_str());
     }
-    for (const std::string& note : control::conversation_notes(config.engine)) {
-      std::fprintf(stderr, "%s\n", note.c_str());
-    }
-    control::each_of_chain<engine::Advice>(config, [](const engine::Advice& advice, engine::SectionView& view) {
-      for (const std::string& note : advice.notes(view, engine::Advice::Occasion::check)) {
-        std::fprintf(stderr, "%s\n", note.c_str());
-      }
+    for (const std::string& note : control::conversation_notes(config.engine)) say_note(config, note);
+    control::each_of_chain<engine::Advice>(config, [&](const engine::Advice& advice, engine::SectionView& view) {
+      for (const std::string& note : advice.notes(view, engine::Advice::Occasion::check)) say_note(config, note);
     });
-    for (const std::string& note : control::port_notes(config.engine)) {
-      std::fprintf(stderr, "%s: %s\n", config.file().c_str(), note.c_str());
-    }
+    for (const std::string& note : control::port_notes(config.engine)) say_note(config, note);
     for (const std::string& lack : control::find_start_lacks(config)) say_what_is_lacking(config, make_error(lack));
     say_what_ports_lack(config);
     say_what_cores_lack(config);

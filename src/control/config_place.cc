@@ -78,6 +78,7 @@ std::string Config::placed(const std::string& refusal) {
   std::string text;
   for (std::string line; std::getline(lines, line);) {
     if (!text.empty()) text += "\n";
+    if (line.starts_with(file_ + ": ")) line.erase(0, file_.size() + 2);
     if (!has_place(line)) {
       unsigned at = line_in_section(root_, line, true);
       if (at == 0) at = line_in_port(root_, line);

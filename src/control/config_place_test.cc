@@ -114,6 +114,9 @@ TEST(ConfigPlace, NamesTheLineOfTheSettingThatARefusalIsAbout) {
   for (const auto& [message, place] : cases) EXPECT_EQ(config.placed(message), place + message);
   const std::string long_path(1 << 20, 'x');
   EXPECT_EQ(config.placed("[route] table: " + long_path), "r.toml: [route] table: " + long_path);
+  EXPECT_EQ(config.placed("r.toml: port 'lan' mtu = 1600: large"), "r.toml:11: port 'lan' mtu = 1600: large");
+  EXPECT_EQ(config.placed("r.toml: something else"), "r.toml: something else");
+  EXPECT_EQ(config.placed("r.toml:9: [probe] depth"), "r.toml:9: [probe] depth");
   EXPECT_EQ(config.placed("a:1: one\n[engine] cores: two"), "a:1: one\nr.toml:3: [engine] cores: two");
 }
 

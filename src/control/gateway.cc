@@ -149,10 +149,11 @@ Expected<void> Gateway::open_engine(engine::Pipeline& checked) {
   if (const engine::Tables* tables = engine_->pipeline().tables()) {
     for (const std::string& note : tables->notes()) spdlog::warn("{}", note);
   }
-  for (const std::string& note : conversation_notes(config_.engine)) spdlog::warn("{}", note);
-  for (const std::string& note : port_notes(config_.engine)) spdlog::warn("{}", note);
-  each_of_chain<engine::Advice>(config_, [](const engine::Advice& advice, engine::SectionView& view) {
-    for (const std::string& note : advice.notes(view, engine::Advice::Occasion::start)) spdlog::warn("{}", note);
+  const auto warn = [&](const std::string& note) { spdlog::warn("{}", config_.placed(note)); };
+  std::ranges::for_each(conversation_notes(config_.engine), warn);
+  std::ranges::for_each(port_notes(config_.engine), warn);
+  each_of_chain<engine::Advice>(config_, [&](const engine::Advice& advice, engine::SectionView& view) {
+    std::ranges::for_each(advice.notes(view, engine::Advice::Occasion::start), warn);
   });
   routing_ = engine_->pipeline().first<function::Routing>();
   if (routing_ != nullptr) {
@@ -250,12 +251,14 @@ Expected<void> Gateway::open_mirror() {
   return {};
 }
 
-void Gateway::note_policy_routing() const {
+void Gateway::note_policy_routing() {
   constexpr std::size_t most_named = 4;
   std::vector<std::uint32_t> own_tables;
   for (const engine::Service* const service : services())
     std::ranges::move(service->kernel_tables(), std::back_inserter(own_tables));
-  const auto rules = port::find_rules_that_lead_elsewhere(own_tables);
+  other_tables_ = mirror_->stats().other_tables;
+  std::vector<std::string> rules = port::find_rules_that_lead_elsewhere(own_tables);
+  std::erase_if(rules, [&](const std::string& rule) { return !rules_named_.insert(rule).second; });
   for (std::size_t i = 0; i < std::min(rules.size(), most_named); ++i) {
     spdlog::warn("kernel: '{}' is not followed by the fast path, which forwards by the table main alone", rules[i]);
   }

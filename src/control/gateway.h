@@ -9,6 +9,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <thread>
 
@@ -75,7 +76,8 @@ class Gateway : public StatsSource {
   void address_again(std::size_t port);
   Expected<void> open_admission();
   Expected<void> open_mirror();
-  void note_policy_routing() const;
+  // Of rules that have not been named yet.
+  void note_policy_routing();
   std::vector<engine::Service*> services() const;
   Expected<void> open_services();
   void close_services();
@@ -105,6 +107,9 @@ class Gateway : public StatsSource {
   std::vector<engine::StreamDemand> static_streams_;    // of the configuration; the thread's that reloads
   std::unique_ptr<NetlinkMirror> mirror_;
   MirrorLog mirror_log_;
+  std::set<std::string> rules_named_;  // of policy routing
+  std::uint64_t other_tables_ = 0;     // what the mirror counted of them at the last look
+  LogLimiter looks_at_other_tables_;
   HostLog host_log_;
   DropWatch drop_watch_;
   ChecksumWatch checksum_watch_;

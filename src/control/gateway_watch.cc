@@ -45,6 +45,8 @@ void Gateway::look_at_device() {
 void Gateway::look_at_mirror() {
   const MirrorStats stats = mirror_->stats();
   mirror_log_.look(stats);
+  // Rules are there before their tables have routes: strongSwan's for one, which an IKE daemon makes as SAs come.
+  if (ready_ && stats.other_tables != other_tables_ && looks_at_other_tables_.admit()) note_policy_routing();
   const std::lock_guard lock(mirror_stats_mutex_);
   mirror_stats_ = stats;
 }

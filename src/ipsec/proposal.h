@@ -1,8 +1,13 @@
 // Names of ESP's and AH's algorithms as strongSwan's proposals have them: "aes128-sha256", "aes256gcm16",
 // "aes128ctr-sha1", "chacha20poly1305", "null-sha256"; of AH the hash alone: "sha256".
+//
+// Source: proposal_keywords_static.txt of strongSwan 5.9 and 6.0. All of its names for algorithms that are here are
+// taken with the meaning that they have there: "aes" is "aes128", "aes128gcm128" and "aes128gcm" are "aes128gcm16",
+// "sha2_256" is "sha256". "-esn" and "-noesn" say whether sequence numbers have 64 bits.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -19,6 +24,9 @@ struct Proposal {
   std::uint8_t salt_length = 0;      // bytes, which follow the key where a file has one
   std::uint8_t auth_key_length = 0;  // bytes
   std::uint8_t icv_length = 0;       // bytes
+  std::optional<bool> esn = {};      // where it says so
+  // What it says of IKE, or of a hash beside a cipher that authenticates, and what is no part of an SA: "modp2048".
+  std::string ignored = {};
 };
 
 // An Error names what there is.

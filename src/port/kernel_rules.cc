@@ -11,6 +11,7 @@
 #include <cerrno>
 
 #include "base/netlink_request.h"
+#include "port/kernel_tables.h"
 
 namespace sluice::port {
 namespace {
@@ -186,9 +187,14 @@ std::vector<std::string> find_rules_that_lead_elsewhere(std::span<const std::uin
   const timeval patience{2, 0};
   setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
   for (const int family : {4, 6}) {
+    std::vector<KernelRule> rules;
     each_rule(fd, family, [&](const KernelRule& rule) {
-      if (leads_elsewhere(rule, own_tables)) found.push_back((family == 4 ? "ip rule " : "ip -6 rule ") + rule.str());
+      if (leads_elsewhere(rule, own_tables)) rules.push_back(rule);
     });
+    std::erase_if(rules, [&](const KernelRule& rule) {
+      return rule.action == FR_ACT_TO_TBL && leads_as_main(family, rule.table);
+    });
+    for (const KernelRule& rule : rules) found.push_back((family == 4 ? "ip rule " : "ip -6 rule ") + rule.str());
   }
   close(fd);
   return found;

@@ -44,11 +44,12 @@ std::optional<KernelRule> parse_rule(NetlinkBytes body);
 void each_rule(int fd, int family, const std::function<void(const KernelRule&)>& f);
 
 // Whether frames that the host forwards may leave by it in another way than its main table says, or one of
-// `own_tables`. What rules say of marks, users and VRFs is not known of a frame, and passed over, but where they are
-// inverted.
+// `own_tables`, as far as the rule alone says. What rules say of marks, users and VRFs is not known of a frame, and
+// passed over, but where they are inverted.
 bool leads_elsewhere(const KernelRule& rule, std::span<const std::uint32_t> own_tables);
 
-// Those rules of the calling thread's network namespace, each as `ip rule` says it, behind "ip" or "ip -6".
+// Those rules of the calling thread's network namespace, each as `ip rule` says it, behind "ip" or "ip -6". Not those
+// whose tables lead as main does (kernel_tables.h), as the empty table 220 of strongSwan's charon.
 std::vector<std::string> find_rules_that_lead_elsewhere(std::span<const std::uint32_t> own_tables);
 
 }  // namespace sluice::port

@@ -176,6 +176,13 @@ class Host(Here):
         words = ["ping", "-n", "-c", str(count), "-i", "0.01", "-W", "1", "-s", str(size), *more, address]
         return ", 0% packet loss" in self.run(words, check=False)
 
+    def pings(self, address, count, size=56, *more, patience=3):
+        """How many of so many pings, which leave at once, were answered. For the last answer ping waits two round trips or the time
+        between pings, whichever is longer, so that is `patience` seconds; `-W` holds for the first answer alone."""
+        words = ["ping", "-n", "-c", str(count), "-l", str(count), "-i", str(patience), "-W", str(patience), "-s", str(size), *more, address]
+        said = self.run(words, check=False)
+        return int(said.split(" received")[0].split()[-1])
+
     def mac(self, interface="eth0"):
         """Its link address, as bytes."""
         return bytes.fromhex(self.run(["cat", f"/sys/class/net/{interface}/address"]).strip().replace(":", ""))

@@ -150,7 +150,9 @@ class Tunnel(Topology):
     def spawn_peer(self, given):
         """esp_host.py, until it is ready."""
         self.peer = self.server.spawn(["/usr/bin/python3", str(ESP_HOST), json.dumps(given)], stdout=open(f"{self.log}.out", "wb"), stderr=sys.stderr)
-        assert wait_until(lambda: "ready" in pathlib.Path(f"{self.log}.out").read_text()), "esp_host.py did not start"
+        # Python reads scapy for a second, on a busy machine for many.
+        assert wait_until(lambda: "ready" in pathlib.Path(f"{self.log}.out").read_text() or self.peer.poll() is not None, 60), "esp_host.py does not start"
+        assert self.peer.poll() is None, f"esp_host.py has ended with {self.peer.poll()}"
 
     def resolve(self):
         """Of the first packets to a neighbour one may be lost while the kernel resolves it."""
@@ -164,6 +166,4 @@ class Tunnel(Topology):
     def ping(self, count=3, size=56, far=FAR4, *more):
         """How many of `count` were answered."""
         inside = INSIDE6 if ":" in far else INSIDE4
-        # For the last answer ping waits two round trips or this interval, whichever is longer; scapy may take some time.
-        said = self.client.run(["ping", "-n", "-I", inside, "-c", str(count), "-i", "0.15", "-W", "2", "-s", str(size), *more, far], check=False)
-        return int(said.split(" received")[0].split()[-1])
+        return self.client.pings(far, count, size, "-I", inside, *more)

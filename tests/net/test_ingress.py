@@ -6,6 +6,7 @@ import re
 import shutil
 import socket
 import subprocess
+import time
 
 import pytest
 
@@ -372,9 +373,17 @@ def test_rules_that_the_fast_path_does_not_follow_are_said_at_the_start(fresh):
                  "rule inet fw pre meta nfproto ipv6 fib saddr . iif oif missing drop"):
         fresh.router.run(["nft", "add", *rule.split()])
     fresh.router.ip("rule add pref 90 from 10.1.0.0/24 to 10.66.0.0/16 lookup 100")
+    fresh.router.ip("route add unreachable 10.66.0.0/16 table 100")
+    fresh.router.ip("rule add pref 220 lookup 220")  # strongSwan's, without routes
     fresh.start()
     assert "a rule of nftables table inet fw chain pre checks sources by the way back" in fresh.gateway.log()
     assert "'ip rule 90: from 10.1.0.0/24 to 10.66.0.0/16 lookup 100' is not followed by the fast path" in fresh.gateway.log()
+    fresh.router.ip("route add 10.2.0.0/24 dev sl-wan table 220")
+    time.sleep(2)
+    assert "ip rule 220" not in fresh.gateway.log(), "it leads where main leads"
+    fresh.router.ip("route add 10.67.0.0/16 dev sl-lan table 220")
+    assert wait_until(lambda: "'ip rule 220: from all lookup 220' is not followed by the fast path" in fresh.gateway.log(), 20), fresh.gateway.log()
+    assert fresh.gateway.log().count("is not followed by the fast path") == 2, "each once"
 
 
 def test_keepalived_with_a_virtual_link_address(network, tmp_path):

@@ -5,8 +5,6 @@ one configuration alike.
         10.1.0.2/24    lan0 | sl-lan 10.1.0.1   sl-wan 10.2.0.1 | wan0   vec0 10.2.0.2/24, lo 10.20.0.1/24
 """
 
-import re
-
 import pytest
 from gateway import Gateway, config
 from hosts import Lab, wait_until
@@ -82,8 +80,7 @@ class Site:
     def ping(self, count=5, size=56, *more):
         """How many of `count` were answered."""
         host, to = (self.client, FAR_HOST) if self.is_tunnel else (self.router, FAR)
-        said = host.run(["ping", "-n", "-c", str(count), "-i", "0.15", "-W", "3", "-s", str(size), *more, to], check=False, timeout=120)
-        return int(re.search(r"(\d+) received", said)[1])
+        return host.pings(to, count, size, *more)
 
     def peer_counts(self):
         """What its kernel has refused."""

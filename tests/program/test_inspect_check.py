@@ -54,4 +54,7 @@ def test_check_says_what_lanes_do_not_have_together(tmp_path, spreading):
     assert done.returncode == 0, done.stderr
     assert done.stderr.count("inspect: each of 2 lanes counts by itself: 1 rule with detection_filter") == counts, done.stderr
     assert done.stderr.count("spreads frames over its 2 queues by a hash of its own") == parted, done.stderr
-    assert sum(line.startswith("inspect: ") for line in done.stderr.splitlines()) == counts + parted, done.stderr
+    assert sum("inspect: " in line for line in done.stderr.splitlines()) == counts + parted, done.stderr
+    queues = [number for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1) if line.startswith("queues")]
+    places = [f"{path}:{number}: inspect: the device of port" for number in queues]
+    assert sum(line.startswith(tuple(places)) for line in done.stderr.splitlines()) == parted, done.stderr

@@ -342,7 +342,10 @@ void NetlinkMirror::on_nexthop(const Header& header, const NexthopMessage& messa
 
 void NetlinkMirror::on_route(const Header& header, const RouteMessage& message) {
   count_message(header);
-  if (message.table != RT_TABLE_MAIN && message.table != RT_TABLE_LOCAL) return;
+  if (message.table != RT_TABLE_MAIN && message.table != RT_TABLE_LOCAL) {
+    ++other_tables_;
+    return;
+  }
   if ((message.flags & RTM_F_CLONED) != 0 || in_host_prefix(message.prefix)) return;
   const int family = message.prefix.address.family;
   if (message.removed) {
@@ -387,6 +390,7 @@ MirrorStats NetlinkMirror::stats() const {
   stats.refused = routes_.refused() + neighbours_.refused();
   stats.refusals = routes_.refusals() + neighbours_.refusals();
   stats.shortened = routes_.hops().shortened();
+  stats.other_tables = other_tables_;
   stats.last_refusal = routes_.last_refusal().empty() ? neighbours_.last_refusal() : routes_.last_refusal();
   return stats;
 }

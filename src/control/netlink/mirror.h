@@ -81,6 +81,7 @@ struct MirrorStats {
   std::uint64_t refusals = 0;  // calls that the control plane refused
   // Sets of next hops that have more than function::most_next_hops, of which only the first are announced.
   std::uint64_t shortened = 0;
+  std::uint64_t other_tables = 0;  // messages of routes in tables that are not mirrored
   std::string last_refusal;
 };
 
@@ -184,6 +185,7 @@ class NetlinkMirror : private netlink::Visitor {
   Clock::time_point resync_began_{};
   Clock::time_point resync_allowed_{};
   std::uint64_t messages_ = 0;
+  std::uint64_t other_tables_ = 0;
   std::uint64_t malformed_ = 0;
   std::uint64_t overruns_ = 0;
   std::uint64_t dumps_ = 0;

@@ -48,8 +48,8 @@ bool Ipsec::fragment(engine::Batch& batch, std::uint32_t i, std::uint32_t most, 
   for (; added < more; ++added) {
     rte_mbuf* const one = made[added];
     const std::uint32_t length = ethernet + fragments.length(added + 1);
-    if (length > rte_pktmbuf_tailroom(one)) break;
     auto* const frame = reinterpret_cast<std::uint8_t*>(rte_pktmbuf_append(one, static_cast<std::uint16_t>(length)));
+    if (frame == nullptr) break;
     std::memcpy(frame, batch.data(i), ethernet);
     fragments.write(added + 1, frame + ethernet);
     one->ol_flags |= looked_at_;

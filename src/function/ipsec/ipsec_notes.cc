@@ -6,6 +6,9 @@
 #include <utility>
 
 #include "function/ipsec/ipsec_control.h"
+#include "function/ipsec/own_addresses.h"
+#include "ipsec/esp.h"
+#include "ipsec/xfrm/listener.h"
 
 namespace sluice::function {
 namespace {
@@ -78,9 +81,12 @@ class Ways {
 // "a", "b" and 3 more
 class Names {
  public:
-  void add(const std::string& name) {
-    if (++count_ <= most) text_ += (text_.empty() ? "\"" : ", \"") + name + "\"";
+  // `more`: behind the name.
+  void add(const std::string& name, unsigned line, const std::string& more = "") {
+    if (count_ == 0) line_ = line;
+    if (++count_ <= most) text_ += (text_.empty() ? "\"" : ", \"") + name + "\"" + more;
   }
+  unsigned line() const { return line_; }  // of the first one
   bool empty() const { return count_ == 0; }
   std::string text(const char* one, const char* several) const {
     return std::string(count_ == 1 ? one : several) + " " + text_ +
@@ -91,42 +97,149 @@ class Names {
  private:
   static constexpr std::size_t most = 3;
   std::size_t count_ = 0;
+  unsigned line_ = 0;
   std::string text_;
 };
 
+class Notes {
+ public:
+  explicit Notes(const IpsecLines& lines) : lines_(lines) {}
+  void add(const Names& of, const std::string& text) {
+    if (!of.empty()) all_.push_back(lines_.before(of.line()) + "[ipsec] " + text);
+  }
+  std::vector<std::string> take() { return std::move(all_); }
+
+ private:
+  const IpsecLines& lines_;
+  std::vector<std::string> all_;
+};
+
+// Of the SA or policy at `i`; without a file all lines are 0.
+template <class T>
+T line_at(const std::vector<T>& lines, std::size_t i) {
+  return i < lines.size() ? lines[i] : T{};
+}
+
+const packet::IpAddress& own_end(const SaSettings& sa) {
+  return sa.direction == Direction::in ? sa.id.destination : sa.source;
+}
+
+// What is said once of each address of this end, whichever has it first.
+class Ends {
+ public:
+  Ends(const engine::PortTable& ports, bool at_start) : looks_(ports.size() != 0), known_(own_addresses()) {
+    for (std::size_t i = 0; i < ports.size(); ++i) {
+      known_.insert(ports[i].addresses.begin(), ports[i].addresses.end());
+      const bool gets_others = ports[i].has_twin && !ports[i].is_virtual && ports[i].addresses.empty();
+      looks_ = looks_ && !(at_start && gets_others);
+    }
+  }
+  void add(const packet::IpAddress& end, const std::string& name, unsigned line) {
+    if (looks_ && !end.empty() && known_.insert(end).second) missing_.add(name, line, " (" + end.str() + ")");
+  }
+  const Names& missing() const { return missing_; }
+
+ private:
+  bool looks_;
+  std::set<packet::IpAddress> known_;
+  Names missing_;
+};
+
+void note_ends(const IpsecOptions& options, const engine::PortTable& ports, bool at_start, Notes& notes) {
+  Ends ends(ports, at_start);
+  for (std::size_t i = 0; i < options.sas.size(); ++i) {
+    ends.add(own_end(options.sas[i]), options.sas[i].name, line_at(options.lines.sas, i).own_end);
+  }
+  for (std::size_t i = 0; i < options.policies.size(); ++i) {
+    const Policy& policy = options.policies[i];
+    if (policy.templates.empty() || policy.templates.front().mode != Mode::tunnel) continue;
+    const Template& tunnel = policy.templates.front();
+    ends.add(policy.direction == Direction::in ? tunnel.destination : tunnel.source, policy.name,
+             line_at(options.lines.policies, i).own_end);
+  }
+  const Names& missing = ends.missing();
+  notes.add(missing, missing.text("the end here of", "the ends here of") +
+                         (missing.is_one() ? " is an address" : " are addresses") +
+                         " that no port of the file has, nor an interface of this host now: give it to a port "
+                         "(address = [...]) or to its twin (ip addr add). Until then the other end's packets are for "
+                         "nobody here");
+}
+
+// Padded packets that are too large for every port.
+void note_padding(const IpsecOptions& options, const engine::PortTable& ports, Notes& notes) {
+  std::uint32_t mtu = 0;
+  for (std::size_t i = 0; i < ports.size(); ++i) {
+    if (!ports[i].is_virtual) mtu = std::max(mtu, ports[i].mtu);
+  }
+  if (mtu == 0) return;
+  Names stuck;
+  for (std::size_t i = 0; i < options.sas.size(); ++i) {
+    const SaSettings& sa = options.sas[i];
+    const auto format = sa.pad_to == 0 ? tl::unexpected(Error{}) : ipsec::packet_format(sa);
+    if (sa.direction != Direction::out || !format) continue;
+    const std::uint32_t most = ipsec::esp_most_inner(*format, mtu, 0);
+    if (sa.pad_to > most) {
+      stuck.add(sa.name, line_at(options.lines.sas, i).pad_to, " (" + std::to_string(most) + " bytes at most)");
+    }
+  }
+  notes.add(stuck, stuck.text("pad_to of the SA", "pad_to of the SAs") +
+                       " is more than a packet may have that leaves by a port of this file, whose largest MTU is " +
+                       std::to_string(mtu) + ": nothing is sent. Lower pad_to, or raise a port's mtu");
+}
+
+void note_ignored(const IpsecOptions& options, Notes& notes) {
+  Names ignoring;
+  for (std::size_t i = 0; i < options.sas.size(); ++i) {
+    const IpsecLines::Sa lines = line_at(options.lines.sas, i);
+    if (!lines.ignored.empty()) ignoring.add(options.sas[i].name, lines.proposal, " (" + lines.ignored + ")");
+  }
+  notes.add(ignoring, ignoring.text("the proposal of the SA", "the proposals of the SAs") +
+                          " has what is no part of an SA: a key exchange is IKE's, and a cipher that authenticates "
+                          "takes no hash. It is ignored");
+}
+
 }  // namespace
 
-std::vector<std::string> ipsec_notes(const IpsecOptions& options) {
+std::vector<std::string> ipsec_notes(const IpsecOptions& options, const engine::PortTable& ports, bool at_start) {
   const Ways ways(options);
   const bool has_daemon = !options.ike_socket.empty();
   Names counting, lacking, unused;
   std::string warning;
-  for (const SaSettings& sa : options.sas) {
+  for (std::size_t i = 0; i < options.sas.size(); ++i) {
+    const SaSettings& sa = options.sas[i];
+    const IpsecLines::Sa lines = line_at(options.lines.sas, i);
     const std::string why = sa.direction == Direction::out ? manual_key_warning(sa.transform) : "";
     if (!why.empty()) {
-      counting.add(sa.name);
+      counting.add(sa.name, lines.proposal);
       warning = why;
     }
-    if (!has_daemon && !ways.is_used(sa)) unused.add(sa.name);
+    if (!has_daemon && !ways.is_used(sa)) unused.add(sa.name, lines.section);
   }
-  for (const Policy& policy : options.policies) {
+  for (std::size_t i = 0; i < options.policies.size(); ++i) {
+    const Policy& policy = options.policies[i];
     const auto is_there = [&](const Template& one) { return ways.has_sa(policy, one); };
     const bool lacks = policy.direction == Direction::out && !std::ranges::all_of(policy.templates, is_there);
-    if (!has_daemon && lacks) lacking.add(policy.name);
+    if (!has_daemon && lacks) lacking.add(policy.name, line_at(options.lines.policies, i).section);
   }
-  std::vector<std::string> notes;
-  if (!counting.empty()) notes.push_back("[ipsec] " + counting.text("the SA", "the SAs") + ": " + warning);
-  if (!lacking.empty()) {
-    notes.push_back("[ipsec] " + lacking.text("the policy", "the policies") + (lacking.is_one() ? " has" : " have") +
-                    " no SA in the file, and there is no ike_socket: such packets are dropped as ipsec_no_sa_out until "
-                    "one is added (ctl ipsec add). An SA is a policy's with the same protocol, mode, reqid and ends");
-  }
-  if (!unused.empty()) {
-    notes.push_back("[ipsec] " + unused.text("the SA", "the SAs") + (unused.is_one() ? " is" : " are") +
-                    " used by no policy of the file: an outbound one carries nothing then, and what comes by an "
-                    "inbound tunnel is dropped as ipsec_policy");
-  }
-  return notes;
+  Notes notes(options.lines);
+  notes.add(counting, counting.text("the SA", "the SAs") + ": " + warning);
+  notes.add(lacking, lacking.text("the policy", "the policies") + (lacking.is_one() ? " has" : " have") +
+                         " no SA in the file, and there is no ike_socket: such packets are dropped as ipsec_no_sa_out "
+                         "until one is added (ctl ipsec add). An SA is a policy's with the same protocol, mode, reqid "
+                         "and ends");
+  notes.add(unused, unused.text("the SA", "the SAs") + (unused.is_one() ? " is" : " are") +
+                        " used by no policy of the file: an outbound one carries nothing then, and what comes by an "
+                        "inbound tunnel is dropped as ipsec_policy");
+  note_ends(options, ports, at_start, notes);
+  note_padding(options, ports, notes);
+  note_ignored(options, notes);
+  return notes.take();
+}
+
+std::vector<std::string> ipsec_lacks(const IpsecOptions& options) {
+  const std::string why = options.ike_socket.empty() ? "" : ipsec::xfrm::why_no_socket_here(options.ike_socket);
+  if (why.empty()) return {};
+  return {"[ipsec] ike_socket = \"" + options.ike_socket + "\": " + why};
 }
 
 }  // namespace sluice::function

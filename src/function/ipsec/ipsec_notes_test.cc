@@ -9,6 +9,7 @@ namespace sluice::function {
 namespace {
 
 using test::policy;
+using test::policy_text;
 using test::sa;
 using test::sa_text;
 using testing::AllOf;
@@ -110,6 +111,93 @@ TEST(IpsecNotes, OfTransportMode) {
               IsEmpty());
   EXPECT_THAT(ipsec_notes({.sas = {sa("out", 0x1001, "aa", transport)}, .policies = {hosts("out", "192.0.9.0/24")}}),
               ElementsAre(HasSubstr("has no SA"), HasSubstr("is used by no policy")));
+}
+
+// A file, and notes on it beside ports.
+class IpsecFileNotes : public testing::Test {
+ protected:
+  static std::vector<std::string> notes(const std::string& text, std::vector<engine::PortInfo> ports,
+                                        bool at_start = false) {
+    Diagnostics diagnostics;
+    auto settings = Settings::from_text(text, "a.toml", diagnostics);
+    Settings section = settings->section("ipsec");
+    const IpsecOptions options = read_ipsec(section);
+    EXPECT_THAT(diagnostics.lines, IsEmpty());
+    return ipsec_notes(options, engine::PortTable(std::move(ports)), at_start);
+  }
+  static engine::PortInfo port(const std::string& address = "", std::uint32_t mtu = 1500) {
+    engine::PortInfo info;
+    info.name = "wan";
+    info.mtu = mtu;
+    if (!address.empty()) info.addresses = {packet::IpAddress::parse(address).value()};
+    return info;
+  }
+  static std::string tunnel(const std::string& of_out = "", const std::string& of_in = "") {
+    const std::string line = "[[ipsec.sa]]\n";
+    return "[ipsec]\n" + line + sa_text("out", 0x2002, "bb", of_out) + line + sa_text("in", 0x1001, "aa", of_in) +
+           "[[ipsec.policy]]\n" + policy_text("out", "10.2.0.0/24") + "[[ipsec.policy]]\n" +
+           policy_text("in", "10.2.0.0/24");
+  }
+};
+
+TEST_F(IpsecFileNotes, AreNoneOfATunnelOfAPort) {
+  EXPECT_THAT(notes(tunnel(), {port("10.1.0.1"), port("192.0.2.1")}), IsEmpty());
+  EXPECT_THAT(notes(tunnel("pad_to = 1400\n", "pad_to = 60000\n"), {port("192.0.2.1")}), IsEmpty())
+      << "of what comes in the other end takes care";
+}
+
+TEST_F(IpsecFileNotes, OfAnEndThatIsNobodysHere) {
+  EXPECT_THAT(notes(tunnel(), {port("192.0.2.9")}),
+              ElementsAre(AllOf(HasSubstr("a.toml:4: [ipsec] the end here of \"0x00002002\" (192.0.2.1) is an address "
+                                          "that no port of the file has"),
+                                HasSubstr("ip addr add"))))
+      << "once for each address";
+  EXPECT_THAT(
+      notes("[ipsec]\nike_socket = \"/run/x\"\n[[ipsec.policy]]\n" + policy_text("in", "10.2.0.0/24"), {port()}),
+      ElementsAre(HasSubstr("a.toml:8: [ipsec] the end here of \"10.2.0.0/24 -> 10.1.0.0/24\" (192.0.2.1)")));
+  engine::PortInfo twin = port();
+  twin.has_twin = true;
+  EXPECT_THAT(notes(tunnel(), {port("192.0.2.9"), twin}, true), IsEmpty()) << "it will have addresses";
+  EXPECT_THAT(notes(tunnel(), {port("192.0.2.9"), twin}), testing::SizeIs(1));
+  std::string of_this_host = tunnel();
+  for (std::size_t at = 0; (at = of_this_host.find("192.0.2.1", at)) != std::string::npos;) {
+    of_this_host.replace(at, 9, "127.0.0.1");
+  }
+  EXPECT_THAT(notes(of_this_host, {port()}), IsEmpty());
+}
+
+TEST_F(IpsecFileNotes, OfPaddingThatFitsNoPort) {
+  // AES-CBC with SHA-1: 20 bytes of outer header, 8 of ESP, 16 of IV, 12 of ICV, and whole blocks less 2 of trailer.
+  EXPECT_THAT(notes(tunnel("pad_to = 1438\n"), {port("192.0.2.1")}), IsEmpty());
+  EXPECT_THAT(
+      notes(tunnel("pad_to = 1439\n"), {port("192.0.2.1"), port("10.1.0.1", 1400)}),
+      ElementsAre(AllOf(HasSubstr("a.toml:10: [ipsec] pad_to of the SA \"0x00002002\" (1438 bytes at most) is "),
+                        HasSubstr("largest MTU is 1500"), Not(HasSubstr("1439")))));
+  EXPECT_THAT(notes(tunnel("pad_to = 1439\n"), {port("192.0.2.1"), port("10.1.0.1", 9000)}), IsEmpty());
+}
+
+TEST_F(IpsecFileNotes, OfWhatAProposalSaysOfIke) {
+  std::string text = tunnel();
+  text.replace(text.find("aes128-sha1"), 11, "aes128-sha1-modp2048");
+  EXPECT_THAT(notes(text, {port("192.0.2.1")}),
+              ElementsAre(AllOf(HasSubstr("a.toml:7: [ipsec] the proposal of the SA \"0x00002002\" (modp2048) has what "
+                                          "is no part of an SA"),
+                                HasSubstr("It is ignored"))));
+}
+
+TEST_F(IpsecFileNotes, HaveTheLineOfTheFirst) {
+  EXPECT_THAT(notes("[ipsec]\n\n[[ipsec.policy]]\n" + policy_text("out", "10.2.0.0/24"), {}),
+              ElementsAre(HasSubstr("a.toml:3: [ipsec] the policy ")));
+  EXPECT_THAT(notes("[ipsec]\n\n[[ipsec.sa]]\n" + sa_text("out", 0x2002), {}),
+              ElementsAre(HasSubstr("a.toml:3: [ipsec] the SA \"0x00002002\" is used by no policy")));
+}
+
+TEST(IpsecLacks, AFolderForTheSocket) {
+  EXPECT_THAT(ipsec_lacks({}), IsEmpty());
+  EXPECT_THAT(ipsec_lacks({.ike_socket = "/tmp/xfrm.sock"}), IsEmpty());
+  EXPECT_THAT(ipsec_lacks({.ike_socket = "/nowhere/at/all.sock"}),
+              ElementsAre("[ipsec] ike_socket = \"/nowhere/at/all.sock\": there is no folder /nowhere/at: make it, or "
+                          "name a path in one that is there"));
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include "function/ipsec/ipsec_section.h"
 #include "function/ipsec/ipsec_settings.h"
+#include "packet/headers.h"
 
 namespace sluice::function {
 namespace {
@@ -81,8 +82,8 @@ std::optional<packet::IpPrefix> read_prefix(Settings& section, const char* key, 
 
 void read_template(Settings& section, const PolicyWords& words, ipsec::Policy& policy) {
   ipsec::Template way{.protocol = words.protocol, .mode = words.mode, .reqid = static_cast<std::uint32_t>(words.reqid)};
-  const auto source = read_address(section, "tunnel_source", words.tunnel_source);
-  const auto destination = read_address(section, "tunnel_destination", words.tunnel_destination);
+  const auto source = read_end(section, "tunnel_source", words.tunnel_source);
+  const auto destination = read_end(section, "tunnel_destination", words.tunnel_destination);
   if (words.mode == Mode::transport) {
     if (source || destination) {
       section.error(source ? "tunnel_source" : "tunnel_destination", "is of tunnel mode alone");
@@ -125,6 +126,30 @@ ipsec::Selector read_selector(Settings& section, const PolicyWords& words) {
   return selector;
 }
 
+// A policy that is for no packet at all. Those of ports without `upper_protocol` are seen by who calls.
+void check_matches_something(Settings& section, const PolicyWords& words, int family) {
+  constexpr std::int64_t most_of_icmp = 255;
+  const auto protocol = static_cast<std::uint8_t>(words.upper);
+  if (protocol != 0 && family == 6 && packet::is_ipv6_extension(protocol)) {
+    section.error("upper_protocol",
+                  "is an extension header of IPv6: the protocol of a packet is what comes behind those");
+    return;
+  }
+  const bool is_icmp = protocol == packet::protocol_icmp || protocol == packet::protocol_icmpv6;
+  const std::pair<const char*, std::int64_t> ports[] = {{"source_port", words.source_port},
+                                                        {"destination_port", words.destination_port}};
+  for (const auto& [key, port] : ports) {
+    if (port < 0) continue;
+    if (is_icmp && port > most_of_icmp) {
+      section.error(key, "is ICMP's " + std::string(key == ports[0].first ? "type" : "code") +
+                             ", which is 255 at most: no packet has it");
+    } else if (!is_icmp && !packet::has_ports(protocol)) {
+      section.error(key, "packets of upper_protocol " + std::to_string(protocol) +
+                             " show no ports, so that the policy would be for none of them: leave it out");
+    }
+  }
+}
+
 // Policies of an IKE daemon have ranges of ports, too.
 void read_mask(Settings& section, const char* port, const char* key, ipsec::PortMatch& match) {
   const auto mask = static_cast<std::uint16_t>(section.integer(key, 0xffff, 0, 0xffff));
@@ -148,6 +173,8 @@ ipsec::Policy read_policy(Settings& section) {
   if ((words.source_port >= 0 || words.destination_port >= 0) && words.upper == 0) {
     section.error(words.source_port >= 0 ? "source_port" : "destination_port",
                   "needs `upper_protocol` beside it: ports are a protocol's");
+  } else {
+    check_matches_something(section, words, policy.selector.source.address.family);
   }
   if (policy.name.empty()) policy.name = policy.selector.str();
   if (!section.has("direction")) section.error("", direction_is_missing);

@@ -92,8 +92,11 @@ struct IpsecControl::Plan {
 };
 
 Expected<void> IpsecControl::plan_sas(const IpsecOptions& file, Plan& plan) const {
-  for (const SaSettings& sa : file.sas) {
-    if (auto ok = check(sa); !ok) return make_error("the SA " + sa.id.str() + ": " + ok.error().message);
+  for (std::size_t i = 0; i < file.sas.size(); ++i) {
+    const SaSettings& sa = file.sas[i];
+    const std::string before =
+        file.lines.before(i < file.lines.sas.size() ? file.lines.sas[i].section : 0) + "[ipsec] ";
+    if (auto ok = check(sa); !ok) return make_error(before + "the SA " + sa.id.str() + ": " + ok.error().message);
     const std::uint64_t hash = key_hash(sa);
     plan.sas[sa.id] = {Origin::configuration, hash};
     const auto now = databases_.sa(sa.id);
@@ -107,7 +110,7 @@ Expected<void> IpsecControl::plan_sas(const IpsecOptions& file, Plan& plan) cons
     const Differs differs = same_key ? how_differs(now->settings, sa) : Differs::altogether;
     if (differs == Differs::nowhere) continue;
     if (origin != Origin::configuration) {
-      return make_error("there is an SA " + sa.id.str() + " of " +
+      return make_error(before + "there is an SA " + sa.id.str() + " of " +
                         (origin == Origin::api ? "the API, and it is another one" : "an IKE daemon") +
                         ": remove that (ctl ipsec remove), or take it out of the file");
     }
@@ -116,7 +119,7 @@ Expected<void> IpsecControl::plan_sas(const IpsecOptions& file, Plan& plan) cons
     } else if (differs == Differs::in_place && now->state != ipsec::SaState::dead) {
       plan.update.push_back(sa);
     } else {
-      return make_error(why_not(*now, sa.id));
+      return make_error(before + why_not(*now, sa.id));
     }
   }
   for (const auto& [id, known] : sas_) {
@@ -125,14 +128,15 @@ Expected<void> IpsecControl::plan_sas(const IpsecOptions& file, Plan& plan) cons
   const std::size_t then = databases_.sa_count() + plan.add.size() - plan.remove.size();
   if (plan.add.size() > plan.remove.size() && then > limits_.sas) {
     return make_error(
-        "there would be " + std::to_string(then) +
+        "[ipsec] there would be " + std::to_string(then) +
         " SAs with those of the API and of IKE, more than max_sas: restart the gateway with a larger one");
   }
   return {};
 }
 
 Expected<void> IpsecControl::plan_policies(const IpsecOptions& file, Plan& plan) const {
-  for (const Policy& policy : file.policies) {
+  for (std::size_t i = 0; i < file.policies.size(); ++i) {
+    const Policy& policy = file.policies[i];
     Policy wanted = policy;
     wanted.selector = policy.selector.normal();
     const PolicyId id{wanted.direction, wanted.selector};
@@ -145,7 +149,8 @@ Expected<void> IpsecControl::plan_policies(const IpsecOptions& file, Plan& plan)
     if (*now == wanted) continue;
     const Origin origin = origin_of(*now);
     if (origin != Origin::configuration) {
-      return make_error("there is a policy for " + wanted.selector.str() + " of " +
+      const unsigned line = i < file.lines.policies.size() ? file.lines.policies[i].section : 0;
+      return make_error(file.lines.before(line) + "[ipsec] there is a policy for " + wanted.selector.str() + " of " +
                         (origin == Origin::api ? "the API, and it is another one" : "an IKE daemon") +
                         ": remove that (ctl ipsec remove-policy), or take it out of the file");
     }
@@ -158,7 +163,7 @@ Expected<void> IpsecControl::plan_policies(const IpsecOptions& file, Plan& plan)
   const std::size_t then = databases_.policy_count() + plan.add_policies.size() - plan.remove_policies.size();
   if (plan.add_policies.size() > plan.remove_policies.size() && then > limits_.policies) {
     return make_error(
-        "there would be " + std::to_string(then) +
+        "[ipsec] there would be " + std::to_string(then) +
         " policies with those of the API and of IKE, more than max_policies: restart the gateway with a larger one");
   }
   return {};
@@ -167,8 +172,8 @@ Expected<void> IpsecControl::plan_policies(const IpsecOptions& file, Plan& plan)
 Expected<engine::Element::Change> IpsecControl::reload(const IpsecOptions& file) {
   const auto plan = std::make_shared<Plan>();
   const std::lock_guard lock(mutex_);
-  if (auto ok = plan_sas(file, *plan); !ok) return make_error("[ipsec] " + ok.error().message);
-  if (auto ok = plan_policies(file, *plan); !ok) return make_error("[ipsec] " + ok.error().message);
+  if (auto ok = plan_sas(file, *plan); !ok) return tl::unexpected(ok.error());
+  if (auto ok = plan_policies(file, *plan); !ok) return tl::unexpected(ok.error());
   return engine::Element::Change{
       counts_text("SAs", plan->add.size(), plan->update.size() + plan->replace.size(), plan->remove.size()) + "; " +
           counts_text("policies", plan->add_policies.size(), plan->replace_policies.size(),

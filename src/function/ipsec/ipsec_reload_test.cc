@@ -67,7 +67,8 @@ TEST_F(IpsecReload, ChangesInPlaceWhatKeepsItsKey) {
 TEST_F(IpsecReload, RefusesToBeginNumbersAnewUnderAKey) {
   file_.sas[0] = sa("in", 0x1001, "aa", "replay_window = 128\n");
   file_.sas[1] = sa("out", 0x2003, "bb");
-  EXPECT_THAT(reload(file_), AllOf(HasSubstr("[ipsec] the SA esp 0x00001001 to 192.0.2.1 keeps its key"),
+  file_.lines = {.file = "a.toml", .sas = {{.section = 7}}, .policies = {}};
+  EXPECT_THAT(reload(file_), AllOf(HasSubstr("a.toml:7: [ipsec] the SA esp 0x00001001 to 192.0.2.1 keeps its key"),
                                    HasSubstr("give it a new key or SPI"), Not(HasSubstr("aaaa"))));
   EXPECT_EQ(status(0x1001).settings.replay_window, 64U);
   EXPECT_EQ(status(0x2002, "192.0.2.2").state, ipsec::SaState::valid) << "a refused reload changes nothing";

@@ -64,7 +64,7 @@ const std::vector<Option<SaWords>>& sa_settings() {
                       "policies with this number use the SA; 0: those with 0, of the same addresses"),
        needed<SaWords>("proposal", &SaWords::proposal, "as of strongSwan's `esp_proposals`",
                        "the algorithms: `aes128-sha256`, `aes256gcm16`, `aes128ctr-sha1`, `chacha20poly1305`, "
-                       "`null-sha256`, ..."),
+                       "`null-sha256`, ...; `-esn` is `esn = true`, and what is of IKE, as `-modp2048`, is ignored"),
        option::text("key", &SaWords::key,
                     "the cipher's key in hexadecimal digits, of a counter mode with the 4 bytes of salt behind it")
            .takes("hexadecimal digits"),
@@ -84,7 +84,8 @@ const std::vector<Option<SaWords>>& sa_settings() {
        option::flag("copy_dscp", &SaWords::copy_dscp, "the outer packet has the inner packet's DSCP; else 0"),
        option::flag("ecn", &SaWords::ecn, "congestion marks go through the tunnel (RFC 6040)"),
        option::number("pad_to", &SaWords::pad_to, {0, 65535, "bytes"},
-                      "inner packets are padded to this length, so that their own does not show (RFC 4303 2.7)"),
+                      "ESP in tunnel mode: inner packets are padded to this length, so that their own does not show "
+                      "(RFC 4303 2.7)"),
        limit_option("soft_bytes", &Lifetime::bytes, &Limit::soft, "an event says when so many inner bytes went by"),
        limit_option("hard_bytes", &Lifetime::bytes, &Limit::hard, "the SA ends then"),
        limit_option("soft_packets", &Lifetime::packets, &Limit::soft, "the same for packets"),
@@ -118,6 +119,10 @@ void check_transport(Settings& section, ipsec::SaSettings& sa, const SaWords& wo
     if (section.has("proposal")) section.error("proposal", proposal.error().message);
     return;
   }
+  if (proposal->esn && section.has("esn") && *proposal->esn != words.esn) {
+    section.error("esn", "the proposal says otherwise: write it in one of both");
+  }
+  sa.esn = proposal->esn.value_or(words.esn);
   auto key = read_key(section, "key", words.key);
   auto auth_key = read_key(section, "auth_key", words.auth_key);
   if (!key || !auth_key) return;
@@ -164,8 +169,8 @@ ipsec::SaSettings read_sa(Settings& section) {
   sa.reqid = static_cast<std::uint32_t>(words.reqid);
   sa.id.spi = static_cast<std::uint32_t>(words.spi);
   sa.id.protocol = words.protocol;
-  const auto source = read_address(section, "source", words.source);
-  const auto destination = read_address(section, "destination", words.destination);
+  const auto source = read_end(section, "source", words.source);
+  const auto destination = read_end(section, "destination", words.destination);
   if (source) sa.source = *source;
   if (destination) sa.id.destination = *destination;
   if (source && destination && source->family != destination->family) {
@@ -176,7 +181,6 @@ ipsec::SaSettings read_sa(Settings& section) {
   check_transport(section, sa, words);
   crypto::wipe(words.key.data(), words.key.size());
   crypto::wipe(words.auth_key.data(), words.auth_key.size());
-  sa.esn = words.esn;
   sa.replay_window = words.replay_window;
   if ((words.udp_source != 0) != (words.udp_destination != 0)) {
     section.error(words.udp_source != 0 ? "udp_source_port" : "udp_destination_port",
@@ -193,7 +197,9 @@ ipsec::SaSettings read_sa(Settings& section) {
   sa.copy_dscp = words.copy_dscp;
   sa.ecn = words.ecn;
   sa.pad_to = words.pad_to;
-  if (sa.pad_to != 0 && sa.mode == Mode::transport) section.error("pad_to", "is of tunnel mode alone");
+  if (sa.pad_to != 0 && (sa.mode == Mode::transport || sa.id.protocol == Protocol::ah)) {
+    section.error("pad_to", "is of ESP in tunnel mode alone");
+  }
   section.finish();
   return sa;
 }

@@ -41,6 +41,8 @@ Option<T> mode_option() {
 
 // Reports what is none to `section`. An empty text is none, and said nothing of.
 std::optional<packet::IpAddress> read_address(Settings& section, const char* key, const std::string& text);
+// Likewise what is no host's: an end of an SA.
+std::optional<packet::IpAddress> read_end(Settings& section, const char* key, const std::string& text);
 
 // Each one's keys.
 OptionSection sa_section();

@@ -17,6 +17,22 @@
 
 namespace sluice::function {
 
+// Where a file has what notes and refusals are about: its lines; 0: it is not known.
+struct IpsecLines {
+  struct Sa {
+    unsigned section = 0, own_end = 0, proposal = 0, pad_to = 0;
+    std::string ignored = {};  // in the proposal (ipsec/proposal.h)
+  };
+  struct Policy {
+    unsigned section = 0, own_end = 0;
+  };
+  std::string file = {};
+  std::vector<Sa> sas = {};  // of each SA and policy, in order; empty where there is no file
+  std::vector<Policy> policies = {};
+  // "FILE:LINE: "; without a line "FILE: "; without a file nothing.
+  std::string before(unsigned line) const;
+};
+
 struct IpsecOptions {
   std::uint32_t max_sas = 4096;
   std::uint32_t max_policies = 4096;
@@ -26,6 +42,7 @@ struct IpsecOptions {
   std::vector<std::string> cores_compute = {};  // ciphers, as ipsec_ciphers() names them
   std::vector<ipsec::SaSettings> sas = {};
   std::vector<ipsec::Policy> policies = {};
+  IpsecLines lines = {};
 };
 
 // The keys of [ipsec] itself, and those of all its sections.

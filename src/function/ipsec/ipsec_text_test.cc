@@ -46,8 +46,9 @@ TEST(IpsecText, SaysAtWhichKeyAnSaIsWrong) {
   const auto wrong = [&](const std::string& rest) { return why(read_sa_text(begin + rest, "it")); };
   EXPECT_EQ(wrong("proposal = \"aes128-sha1\"\n" + key + hash), "");
   EXPECT_THAT(wrong("proposal = \"\"\n" + key + hash), HasSubstr("it:5: proposal: "));
-  EXPECT_THAT(wrong("proposal = \"aes128-sha1-esn\"\n" + key + hash),
-              HasSubstr("proposal: \"aes128-sha1-esn\" has -esn"));
+  EXPECT_THAT(wrong("proposal = \"aes128-sha1-esn\"\n" + key + hash + "esn = false\n"),
+              HasSubstr("it:8: esn: the proposal says otherwise"));
+  EXPECT_THAT(wrong("proposal = \"aes128-sha1-noesn\"\n" + key + hash + "esn = true\n"), HasSubstr("it:8: esn: "));
   EXPECT_THAT(wrong("proposal = \"aes256-sha1\"\n" + key + hash),
               HasSubstr("it:6: key: the cipher's key has 16 bytes"));
   EXPECT_THAT(wrong("proposal = \"aes128-sha256\"\n" + key + hash),
@@ -56,6 +57,81 @@ TEST(IpsecText, SaysAtWhichKeyAnSaIsWrong) {
   EXPECT_THAT(wrong("proposal = \"aes128-sha1\"\nkey = \"zz\"\n" + hash), Not(HasSubstr("proposal")));
   EXPECT_THAT(wrong("proposal = \"aes128-sha1\"\n" + key + hash + "hard_seconds = 9223372037\n"),
               HasSubstr("it:8: hard_seconds: "));
+}
+
+TEST(IpsecText, TakesExtendedNumbersFromTheProposalToo) {
+  const auto esn = [](const char* proposal, const std::string& more) {
+    std::string text = sa_text("in", 0x1001, "aa", more);
+    text.replace(text.find("aes128-sha1"), std::string("aes128-sha1").size(), proposal);
+    const auto read = read_sa_text(text, "it");
+    EXPECT_TRUE(read) << why(read);
+    return read && read->esn;
+  };
+  EXPECT_FALSE(esn("aes128-sha1", ""));
+  EXPECT_TRUE(esn("aes128-sha1", "esn = true\n"));
+  EXPECT_TRUE(esn("aes128-sha1-esn", ""));
+  EXPECT_TRUE(esn("aes128-sha1-modp2048-esn", "esn = true\n"));
+  EXPECT_FALSE(esn("aes128-sha1-noesn", ""));
+}
+
+TEST(IpsecText, AnEndIsOneHosts) {
+  const auto sa_with = [](const std::string& key, const std::string& address) {
+    std::string text = sa_text("in", 0x1001);
+    const std::size_t at = text.find(key + " = \"") + key.size() + 4;
+    text.replace(at, text.find('"', at) - at, address);
+    return why(read_sa_text(text, "it"));
+  };
+  const auto policy_with = [](const std::string& address) {
+    std::string text = policy_text("out", "10.2.0.0/24");
+    return why(read_policy_text(text.replace(text.find("192.0.2.2"), 9, address), "it"));
+  };
+  const std::pair<const char*, const char*> cases[] = {{"0.0.0.0", "is no address: an SA is between two hosts"},
+                                                       {"255.255.255.255", "is the broadcast address"},
+                                                       {"224.0.0.5", "is a multicast address"},
+                                                       {"239.255.255.255", "is a multicast address"}};
+  for (const auto& [address, says] : cases) {
+    EXPECT_THAT(sa_with("source", address), HasSubstr("it:2: source: " + std::string(says)));
+    EXPECT_THAT(sa_with("destination", address), HasSubstr("it:3: destination: " + std::string(says)));
+    EXPECT_THAT(policy_with(address), HasSubstr("it:5: tunnel_destination: " + std::string(says)));
+  }
+  EXPECT_THAT(sa_with("source", "::"), HasSubstr("it:2: source: is no address"));
+  EXPECT_THAT(sa_with("source", "ff02::1"), HasSubstr("it:2: source: is a multicast address"));
+  for (const char* const address : {"223.255.255.255", "240.0.0.1", "10.0.0.0"})
+    EXPECT_EQ(sa_with("source", address), "");
+}
+
+TEST(IpsecText, PaddingIsOfEspInTunnels) {
+  EXPECT_EQ(why(read_sa_text(sa_text("out", 0x1001, "aa", "pad_to = 700\n"), "it")), "");
+  EXPECT_THAT(why(read_sa_text(sa_text("out", 0x1001, "aa", "pad_to = 700\nmode = \"transport\"\n"), "it")),
+              HasSubstr("it:8: pad_to: is of ESP in tunnel mode alone"));
+}
+
+TEST(IpsecText, APolicyIsForSomePackets) {
+  const auto with = [](const std::string& lines) {
+    return why(read_policy_text(policy_text("out", "10.2.0.0/24", lines), "it"));
+  };
+  const auto with6 = [](const std::string& lines) {
+    return why(read_policy_text(
+        "direction = \"in\"\nsource = \"::/0\"\ndestination = \"::/0\"\naction = \"discard\"\n" + lines, "it"));
+  };
+  for (const char* const fine :
+       {"upper_protocol = 1\nsource_port = 255\n", "upper_protocol = 1\nsource_port = 3\ndestination_port = 4\n",
+        "upper_protocol = 6\nsource_port = 65535\n", "upper_protocol = 132\ndestination_port = 9\n",
+        "upper_protocol = 136\ndestination_port = 9\n", "upper_protocol = 33\nsource_port = 1\n",
+        "upper_protocol = 50\n", "upper_protocol = 43\n"}) {
+    EXPECT_EQ(with(fine), "");
+  }
+  EXPECT_THAT(with("upper_protocol = 1\nsource_port = 256\n"),
+              HasSubstr("it:7: source_port: is ICMP's type, which is 255 at most: no packet has it"));
+  EXPECT_THAT(with("upper_protocol = 1\nsource_port = 3\ndestination_port = 300\n"),
+              HasSubstr("it:8: destination_port: is ICMP's code, which is 255 at most"));
+  EXPECT_THAT(with6("upper_protocol = 58\nsource_port = 400\n"), HasSubstr("is ICMP's type"));
+  for (const char* const protocol : {"50", "51", "47", "4"}) {
+    EXPECT_THAT(with("upper_protocol = " + std::string(protocol) + "\nsource_port = 7\n"),
+                HasSubstr("it:7: source_port: packets of upper_protocol " + std::string(protocol) + " show no ports"));
+  }
+  EXPECT_THAT(with("destination_port = 7\n"), HasSubstr("needs `upper_protocol` beside it"));
+  EXPECT_THAT(with6("upper_protocol = 43\n"), HasSubstr("it:5: upper_protocol: is an extension header of IPv6"));
 }
 
 TEST(IpsecText, FindsAnSaByWhatItWasAddedWith) {
@@ -112,6 +188,16 @@ TEST_F(IpsecFile, HasEachSaAndPolicyOnce) {
   EXPECT_THAT(mistakes(policy + policy), HasSubstr("a.toml:7: [[ipsec.policy]]: there is a policy for these packets"));
   EXPECT_EQ(mistakes(policy + "[[ipsec.policy]]\n" + policy_text("out", "10.2.0.0/24", "upper_protocol = 6\n")), "");
   EXPECT_EQ(mistakes(policy + "[[ipsec.policy]]\n" + policy_text("in", "10.2.0.0/24")), "");
+}
+
+TEST_F(IpsecFile, TheDaemonsSocketHasAPathThatItCanFind) {
+  const auto with = [&](const std::string& path) { return mistakes("[ipsec]\nike_socket = \"" + path + "\"\n"); };
+  EXPECT_EQ(with("/run/sluice/xfrm.sock"), "");
+  EXPECT_EQ(with(""), "");
+  EXPECT_EQ(with("/" + std::string(106, 'a')), "");
+  EXPECT_THAT(with("xfrm.sock"), HasSubstr("a.toml:2: [ipsec] ike_socket: is no path that begins with /"));
+  EXPECT_THAT(with("/run/"), HasSubstr("is a folder's path"));
+  EXPECT_THAT(with("/" + std::string(107, 'a')), HasSubstr("is longer than the 107 characters"));
 }
 
 }  // namespace

@@ -1,11 +1,11 @@
 #include "function/ipsec/ipsec_watch.h"
 
-#include <ifaddrs.h>
-#include <netinet/in.h>
 #include <pthread.h>
 #include <spdlog/spdlog.h>
 
 #include <chrono>
+
+#include "function/ipsec/own_addresses.h"
 
 namespace sluice::function {
 namespace {
@@ -22,29 +22,17 @@ std::string name_of(const ipsec::SaSettings& sa) {
   return sa.name.empty() ? sa.id.str() : "\"" + sa.name + "\" (" + sa.id.str() + ")";
 }
 
-// Of an interface of this host.
-bool is_local(const packet::IpAddress& address) {
-  ifaddrs* all = nullptr;
-  if (getifaddrs(&all) != 0) return false;
-  bool is = false;
-  for (const ifaddrs* one = all; one != nullptr && !is; one = one->ifa_next) {
-    if (one->ifa_addr == nullptr) continue;
-    if (one->ifa_addr->sa_family == AF_INET) {
-      is = address == packet::IpAddress::from_bytes(4, &reinterpret_cast<const sockaddr_in*>(one->ifa_addr)->sin_addr);
-    } else if (one->ifa_addr->sa_family == AF_INET6) {
-      is =
-          address == packet::IpAddress::from_bytes(6, &reinterpret_cast<const sockaddr_in6*>(one->ifa_addr)->sin6_addr);
-    }
-  }
-  freeifaddrs(all);
-  return is;
-}
-
 }  // namespace
+
+IpsecWatch::IpsecWatch(ipsec::Databases& databases, std::string ike_socket)
+    : databases_(databases),
+      ike_socket_(std::move(ike_socket)),
+      moved_log_([](const std::string& line) { spdlog::info("ipsec: {}", line); }) {}
 
 IpsecWatch::~IpsecWatch() {
   stopping_.store(true, std::memory_order_relaxed);
   if (thread_.joinable()) thread_.join();
+  moved_log_.flush();
   databases_.set_events(nullptr);  // before the server ends
 }
 
@@ -52,7 +40,9 @@ Expected<void> IpsecWatch::start() {
   if (!ike_socket_.empty()) {
     auto server = ipsec::xfrm::Server::start(
         databases_, ike_socket_,
-        {.is_local = is_local, .log = [](const std::string& line) { spdlog::warn("ipsec: {}", line); }, .now = {}});
+        {.is_local = [](const packet::IpAddress& address) { return own_addresses().contains(address); },
+         .log = [](const std::string& line) { spdlog::warn("ipsec: {}", line); },
+         .now = {}});
     if (!server) return make_error("[ipsec] ike_socket = \"" + ike_socket_ + "\": " + server.error().message);
     server_ = std::move(*server);
     spdlog::info("ipsec: an IKE daemon finds the databases at {}", ike_socket_);
@@ -65,7 +55,9 @@ Expected<void> IpsecWatch::start() {
 void IpsecWatch::run() {
   pthread_setname_np(pthread_self(), "sluice-ipsec");
   while (!stopping_.load(std::memory_order_relaxed)) {
-    databases_.tick(std::chrono::steady_clock::now());
+    const auto now = std::chrono::steady_clock::now();
+    databases_.tick(now);
+    moved_log_.tick(now);
     std::this_thread::sleep_for(between_looks);
   }
 }
@@ -87,8 +79,7 @@ void IpsecWatch::expired(const ipsec::SaStatus& sa, bool hard) {
 
 void IpsecWatch::moved(const ipsec::SaStatus& sa, const packet::IpAddress& source, std::uint16_t port) {
   if (server_) server_->moved(sa, source, port);
-  spdlog::info("ipsec: packets of SA {} come from {}{}", name_of(sa.settings), source.str(),
-               port == 0 ? "" : " port " + std::to_string(port));
+  moved_log_.moved(sa.settings.id, name_of(sa.settings), source, port, std::chrono::steady_clock::now());
 }
 
 std::vector<engine::Trouble> IpsecWatch::troubles() const {

@@ -14,6 +14,7 @@
 
 #include "base/error.h"
 #include "engine/self_check.h"
+#include "function/ipsec/moved_log.h"
 #include "ipsec/databases.h"
 #include "ipsec/xfrm/server.h"
 
@@ -22,8 +23,7 @@ namespace sluice::function {
 class IpsecWatch final : public ipsec::Events {
  public:
   // `ike_socket`: where an IKE daemon finds the databases; empty: there is none.
-  IpsecWatch(ipsec::Databases& databases, std::string ike_socket)
-      : databases_(databases), ike_socket_(std::move(ike_socket)) {}
+  IpsecWatch(ipsec::Databases& databases, std::string ike_socket);
   ~IpsecWatch() override;
   IpsecWatch(const IpsecWatch&) = delete;
   IpsecWatch& operator=(const IpsecWatch&) = delete;
@@ -47,7 +47,8 @@ class IpsecWatch final : public ipsec::Events {
   std::unique_ptr<ipsec::xfrm::Server> server_;
   std::atomic<bool> stopping_{false};
   std::atomic<std::int64_t> alone_at_{
-      0};  // seconds of the steady clock: when a packet wanted an SA of nobody; 0: never
+      0};               // seconds of the steady clock: when a packet wanted an SA of nobody; 0: never
+  MovedLog moved_log_;  // of the thread
   std::thread thread_;
 };
 

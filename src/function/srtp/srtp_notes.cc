@@ -61,6 +61,20 @@ std::vector<std::string> media_notes(const RtspOptions& options, bool admits) {
   return notes;
 }
 
+namespace {
+
+// Of the first setting that the note names, and that the section has; else the section's.
+std::string place_of(const Settings& rtsp, std::string_view note) {
+  constexpr std::string_view letters = "abcdefghijklmnopqrstuvwxyz_";
+  for (std::size_t end = 0, at = 0; (at = note.find_first_of(letters, end)) != std::string_view::npos;) {
+    end = std::min(note.find_first_not_of(letters, at), note.size());
+    if (rtsp.has(note.substr(at, end - at))) return rtsp.place(note.substr(at, end - at));
+  }
+  return rtsp.place("");
+}
+
+}  // namespace
+
 std::vector<std::string> rtsp_notes(engine::SectionView& view, const HostLimits& limits) {
   if (!view.section.has("rtsp")) return {};
   const RtspOptions options = read_rtsp(view.section.section("rtsp"), view.ports);
@@ -68,6 +82,8 @@ std::vector<std::string> rtsp_notes(engine::SectionView& view, const HostLimits&
   notes.push_back(rtsp::files_note(options, limits.files));
   notes.push_back(rtsp::media_ports_note(options, limits));
   std::erase(notes, "");
+  const Settings rtsp = view.section.section("rtsp");
+  for (std::string& note : notes) note.insert(0, place_of(rtsp, note) + ": ");
   return notes;
 }
 

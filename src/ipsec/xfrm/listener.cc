@@ -9,6 +9,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <utility>
 
 #include "base/in_use.h"
@@ -16,7 +17,7 @@
 namespace sluice::ipsec::xfrm {
 namespace {
 
-constexpr mode_t only_owner = 0600;
+constexpr mode_t only_owner = 0600, folder_mode = 0755;
 constexpr int backlog = 16;
 
 sockaddr_un address_of(const std::string& path) {
@@ -43,11 +44,41 @@ bool somebody_listens(const sockaddr_un& address) {
   return alive;
 }
 
+bool is_folder(const std::filesystem::path& path) {
+  struct stat about {};
+  return stat(path.c_str(), &about) == 0 && S_ISDIR(about.st_mode);
+}
+
 }  // namespace
+
+std::string why_no_socket_path(const std::string& path) {
+  if (!path.starts_with('/')) return "is no path that begins with /, as the daemon needs it, which runs elsewhere";
+  if (path.ends_with('/')) return "is a folder's path: name the socket in it";
+  if (path.size() < sizeof(sockaddr_un::sun_path)) return {};
+  return "is longer than the " + std::to_string(sizeof(sockaddr_un::sun_path) - 1) +
+         " characters that a socket's path may have";
+}
+
+std::string why_no_socket_here(const std::string& path) {
+  struct stat about {};
+  if (lstat(path.c_str(), &about) == 0 && !S_ISSOCK(about.st_mode)) {
+    return "is there and no socket: name a path of its own";
+  }
+  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  if (!is_folder(folder) && (std::filesystem::exists(folder) || !is_folder(folder.parent_path()))) {
+    return "there is no folder " + folder.string() + ": make it, or name a path in one that is there";
+  }
+  const std::filesystem::path& written = is_folder(folder) ? folder : folder.parent_path();
+  if (access(written.c_str(), W_OK | X_OK) == 0) return {};
+  return "this user may not write in " + written.string() + ": run as root, or name a path in a folder of its own";
+}
 
 Expected<Listener> Listener::open(const std::string& path) {
   Listener listener(path);
-  if (path.empty() || path.size() >= sizeof(sockaddr_un::sun_path)) return failed(path, ENAMETOOLONG);
+  if (const std::string why = why_no_socket_path(path); !why.empty()) {
+    return make_error("the socket of XFRM, \"" + path + "\", " + why);
+  }
+  mkdir(std::filesystem::path(path).parent_path().c_str(), folder_mode);  // what fails is said of the file in it
   auto done = listener.lock();
   if (done) done = listener.listen();
   if (!done) return tl::unexpected(done.error());

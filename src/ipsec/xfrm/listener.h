@@ -12,9 +12,16 @@
 
 namespace sluice::ipsec::xfrm {
 
+// What is wrong with such a path whatever host it is on, in a sentence's middle; empty: nothing.
+std::string why_no_socket_path(const std::string& path);
+// Why Listener::open() would refuse it here, whoever runs; empty: it would not. Makes nothing, and does not look who
+// listens there.
+std::string why_no_socket_here(const std::string& path);
+
 class Listener {
  public:
-  // The folder is there. Errors: no permission, a path that is too long, a file of another kind, a living process.
+  // Makes the path's last folder if it is not there (0755). Errors: no permission, a path that is none
+  // (why_no_socket_path()), a file of another kind, a living process.
   static Expected<Listener> open(const std::string& path);
   ~Listener();  // removes the socket; the lock's file stays, so that no two processes hold locks of one path
   Listener(Listener&& other) noexcept;

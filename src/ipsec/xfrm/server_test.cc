@@ -5,6 +5,7 @@
 
 #include <fstream>
 
+#include "ipsec/xfrm/listener.h"
 #include "ipsec/xfrm/server_trial_test.h"
 
 namespace sluice::ipsec::xfrm {
@@ -189,9 +190,11 @@ TEST_F(XfrmServer, PathsThatCannotBeAreNamed) {
     std::string path, says;
   } cases[] = {
       {file, "is there and no socket"},
-      {folder_ + "/nowhere/xfrm.sock", "make its folder"},
-      {folder_ + "/" + std::string(200, 'a'), "File name too long"},
-      {"", "File name too long"},
+      {folder_ + "/nowhere/else/xfrm.sock", "make its folder"},
+      {folder_ + "/" + std::string(200, 'a'), "is longer than the 107 characters"},
+      {folder_ + "/", "is a folder's path"},
+      {"xfrm.sock", "is no path that begins with /"},
+      {"", "is no path that begins with /"},
   };
   for (const auto& one : cases) {
     const auto started = Server::start(database_, one.path, {});
@@ -199,6 +202,24 @@ TEST_F(XfrmServer, PathsThatCannotBeAreNamed) {
     EXPECT_THAT(started.error().message, HasSubstr(one.says));
   }
   EXPECT_EQ(std::filesystem::file_size(file), 4U);
+}
+
+TEST_F(XfrmServer, TheLastFolderIsMade) {
+  const std::string there = folder_ + "/run/xfrm.sock";
+  EXPECT_EQ(why_no_socket_here(there), "");
+  EXPECT_FALSE(std::filesystem::exists(folder_ + "/run")) << "who asks makes nothing";
+  const auto started = Server::start(database_, there, {});
+  ASSERT_TRUE(started) << started.error().message;
+  EXPECT_TRUE(Client(there).is_connected());
+}
+
+TEST_F(XfrmServer, WhyAPathCannotBeIsKnownBefore) {
+  std::ofstream(folder_ + "/file") << "text";
+  EXPECT_THAT(why_no_socket_here(folder_ + "/file"), HasSubstr("is there and no socket"));
+  EXPECT_THAT(why_no_socket_here(folder_ + "/file/xfrm.sock"), HasSubstr("there is no folder " + folder_ + "/file"));
+  EXPECT_THAT(why_no_socket_here(folder_ + "/nowhere/else/xfrm.sock"),
+              HasSubstr("there is no folder " + folder_ + "/nowhere/else: make it"));
+  EXPECT_EQ(why_no_socket_here(folder_ + "/xfrm.sock"), "");
 }
 
 }  // namespace
