@@ -19,6 +19,8 @@
 #include "control/section_views.h"
 #include "control/start_needs.h"
 #include "control/stream_demands.h"
+#include "device/gpu.h"
+#include "device/name.h"
 #include "engine/advice.h"
 #include "engine/bound.h"
 #include "engine/engine.h"
@@ -28,6 +30,24 @@
 
 namespace sluice::cli {
 namespace {
+
+// What the chain would run on, on this machine.
+std::string devices_text(const engine::Options& options) {
+  if (options.device == "cpu") return "the lanes' cores";
+  const auto gpus = device::list_gpus();
+  if (!gpus || gpus->empty()) return "the lanes' cores: " + (gpus ? "there is no GPU" : gpus.error().message);
+  const auto indices = device::gpu_indices(options.device).value_or(std::vector<int>{0});
+  std::vector<std::string> names;
+  for (const int index : indices) {
+    const bool is_here = static_cast<std::size_t>(index) < gpus->size();
+    names.push_back(device::gpu_name(index) + (is_here ? " (" + (*gpus)[index].name + ")" : ", which is not here"));
+  }
+  const std::string named = fmt::format("{}", fmt::join(names, ", "));
+  if (engine::may_choose(options)) {
+    return "the lanes' cores, and from the load on that these do not carry " + named + ", if that carries more";
+  }
+  return named + (options.cpu_below == 0 ? "" : "; low loads on the lanes' cores");
+}
 
 void print_summary(const control::Config& config) {
   const engine::Options& options = config.engine;
@@ -43,7 +63,7 @@ void print_summary(const control::Config& config) {
   };
   if (options.device != "cpu") print_bound("on a GPU", true);
   if (options.device == "cpu" || options.device == "auto") print_bound("on the CPU", false);
-  std::printf("\n");
+  std::printf("\ncomputes on %s\n", devices_text(options).c_str());
 }
 
 // What is wrong with them is in the config's mistakes.

@@ -208,11 +208,13 @@ const std::vector<Option<engine::Options>>& engine_settings() {
   using namespace engine;  // NOLINT(google-build-using-namespace): each line names several of its words
   static const std::vector<Option<Options>> all = {
       Option<Options>{"device",
-                      "what executes batches; lanes are dealt to several in turn. `\"auto\"`: the first GPU, else the "
-                      "CPU, with one line in the log",
+                      "what executes batches; lanes are dealt to several GPUs in turn. `\"auto\"`: each lane chooses "
+                      "between its core and the first GPU, [whichever carries its load better](devices.md); without a "
+                      "GPU its core, with one line in the log. A list with `\"cpu\"` does the same with these GPUs. "
+                      "GPUs that are named without it compute all but low loads (`cpu_below`)",
                       read_device, [](const Options& of) { return shown_device(of); }}
-          .takes(
-              "`\"auto\"`, `\"cpu\"`, `\"cuda:N\"` with N from 0 to 15, or a list such as `[\"cuda:0\", \"cuda:1\"]`"),
+          .takes("`\"auto\"`, `\"cpu\"`, `\"cuda:N\"` with N from 0 to 15, or a list such as `[\"cuda:0\", \"cuda:1\", "
+                 "\"cpu\"]`"),
       option::duration("deadline", &Options::deadline, "",
                        "from receive to transmit, for every frame. Frames that miss it are counted. A configuration "
                        "whose bound exceeds it is refused ([time](engine.md#time)); on the CPU that bound is an "
@@ -289,7 +291,8 @@ const std::vector<Option<engine::Options>>& engine_settings() {
           "collects and frees"),
       option::number_or("cpu_below", &Options::cpu_below, {0, 1'000'000'000, "frames"}, "auto", -1,
                         "with fewer frames per cycle than this a lane computes on its own core, whatever the device; "
-                        "0: never; `\"auto\"`: 256, as long as they take less than half of the core's time"),
+                        "0: never; `\"auto\"`: where lanes choose ([devices](devices.md)) what they choose, else "
+                        "256, as long as they take less than half of the core's time"),
       Option<Options>{
           "chain",
           "the functions that are applied, in this order: `sluice functions` lists them. The last one "

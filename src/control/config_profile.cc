@@ -60,6 +60,7 @@ void read_profile(Settings root, bool reads_file, engine::Options& engine, Profi
     section.error("file", profile.error().message);
     return;
   }
+  engine.counts_on_gpu = options.admits && profile->subject.device != "cpu";
   use_profile(std::move(*profile), engine, options);
 }
 

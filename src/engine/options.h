@@ -79,6 +79,7 @@ struct Options {
   std::chrono::nanoseconds inline_batch{0};  // time of a batch on a core, as measured; 0: an estimate (bound.h)
   std::chrono::nanoseconds collect{0};       // µ; 0: an estimate (bound.h)
   bool collect_measured = false;             // `collect` is from a profile
+  bool counts_on_gpu = false;                // streams are let in by what a GPU was measured to do: lanes keep to it
   // With fewer frames per cycle the lane computes itself (load.h). 0: never. -1: where lanes choose (may_choose()) by
   // what both carry (device_choice.h), else 256, also by what frames cost.
   int cpu_below = -1;
@@ -92,7 +93,8 @@ struct Options {
 
 // Whether its lanes choose between core and GPU, where there is one.
 inline bool may_choose(const Options& options) {
-  return (options.device == "auto" || options.cores_too) && options.cpu_below < 0 && options.mode == Mode::full;
+  return (options.device == "auto" || options.cores_too) && options.cpu_below < 0 && options.mode == Mode::full &&
+         !options.counts_on_gpu;
 }
 
 }  // namespace sluice::engine
