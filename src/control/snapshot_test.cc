@@ -24,7 +24,7 @@ TEST(SnapshotJson, ReadsBackWhatItWrote) {
 TEST(SnapshotJson, HasEveryMember) {
   const auto json = nlohmann::json::parse(to_json_text(sample_snapshot()));
   EXPECT_EQ(json.size(), 35U);
-  EXPECT_EQ(json["lanes"][0].size(), 22U);
+  EXPECT_EQ(json["lanes"][0].size(), 28U);
   EXPECT_EQ(json["ports"][0].size(), 30U);
   EXPECT_EQ(json["devices"][0].size(), 11U);
   EXPECT_EQ(json["helpers"][0].size(), 4U);

@@ -5,20 +5,20 @@
 namespace sluice::engine {
 namespace {
 
-constexpr unsigned saturated_windows = 2;    // on the core; one may be a burst
+constexpr unsigned saturated_windows = 8;    // on the core; behind a burst, or a stall, some are
 constexpr unsigned measured_windows = 4;     // of a saturated device
 constexpr unsigned settling_windows = 2;     // until the device has the lane's load, and nothing of the core's is left
 constexpr unsigned light_windows = 4;        // with the device
 constexpr unsigned stalled_windows = 2;      // the one with the stall, and that in which its backlog is worked off
 constexpr unsigned most_silent_windows = 8;  // in a row
-constexpr unsigned most_averaged = 32;       // windows of a saturated core
 constexpr unsigned believed_probes = 8;      // before, the average follows the first ones
-
 constexpr std::uint64_t few_ticks = 1024;
 
-// Of 100: below which part of what the core can do it is worth going there; below which part of another one a rate is
-// worse; below which part it is a rate of other frames; and what a share of a device counts that is the limit.
-constexpr std::uint64_t light_part = 60, slower_part = 95, other_part = 75, share_part = 79;
+// Of 100: below which part of what the core can do it is worth going there, also if it was saturated there shortly
+// after, and to see whether it can; below which part of another one a rate is worse; below which part it is a rate of
+// other frames; and what a share of a device counts that is the limit.
+constexpr std::uint64_t light_part = 80, careful_part = 60, tried_part = 125;
+constexpr std::uint64_t slower_part = 95, other_part = 75, share_part = 79;
 
 }  // namespace
 
@@ -34,6 +34,8 @@ const char* DeviceChoice::text(Why why) {
       return "the core carried less";
     case Why::tries_device:
       return "what it carries is being measured";
+    case Why::tries_core:
+      return "what it carries is being measured";
     case Why::device_down:
       return "the GPU does not take part";
   }
@@ -41,7 +43,7 @@ const char* DeviceChoice::text(Why why) {
 }
 
 DeviceChoice::DeviceChoice(const Limits& limits, ChoiceTurns& turns)
-    : limits_(limits), turns_(&turns), window_(limits.window), retry_(limits.retry), believe_retry_(limits.retry) {
+    : limits_(limits), turns_(&turns), window_(limits.window), retry_(limits.retry), careful_for_(limits.retry) {
   core_rate_.set(limits.core_rate);
   device_rate_.set(limits.device_rate);
 }
@@ -54,8 +56,9 @@ std::uint64_t DeviceChoice::rate(std::uint64_t frames, std::uint64_t ticks) cons
 void DeviceChoice::end_window(std::uint64_t now, const Thread& thread) {
   const Window window{frames_, now - window_began_, !drained_ || short_of_, was_blocked_};
   const bool first = window_began_ == 0, stalled = thread.stalled != thread_.stalled;
-  if (on_device_ && frames_ != 0) {
-    lane_cost_ = (thread.busy - thread_.busy) * FrameCost::scale / frames_;
+  if (on_device_ && frames_ != 0) {  // small bursts cost more than those of a high load would
+    const std::uint64_t cost = (thread.busy - thread_.busy) * FrameCost::scale / frames_;
+    lane_cost_ = lane_cost_ == 0 ? cost : std::min(cost, lane_cost_ + lane_cost_ / 64);
   }
   window_began_ = now;
   frames_ = 0;
@@ -87,24 +90,23 @@ std::uint64_t DeviceChoice::worth() const {
 void DeviceChoice::on_core(std::uint64_t now, const Window& window) {
   if (!window.saturated) {
     saturated_ = 0;
-    saturated_frames_ = saturated_ticks_ = 0;
     why_.store(Why::light, std::memory_order_relaxed);
     return;
   }
-  if (saturated_ == most_averaged) {  // the older half counts for less and less
-    saturated_frames_ /= 2;
-    saturated_ticks_ /= 2;
-    saturated_ /= 2;
-  }
-  saturated_frames_ += window.frames;
-  saturated_ticks_ += window.ticks;
+  // A window in which the machine did not run the thread for a while shows less than the core can do.
+  const std::uint64_t carried = rate(window.frames, window.ticks);
+  saturated_rate_ = saturated_ == 0 ? carried : std::max(carried, (7 * saturated_rate_ + carried) / 8);
   if (++saturated_ < saturated_windows) return;
-  const std::uint64_t core = rate(saturated_frames_, saturated_ticks_);
+  const std::uint64_t core = saturated_rate_;
   core_rate_.set(core);
-  if (by_probe_) {
-    by_probe_ = false;
-    believed_at_ = now + believe_retry_;
-    believe_retry_ = std::min(2 * believe_retry_, limits_.longest_retry);
+  if (came_back_at_ != 0) {
+    if (now - came_back_at_ < limits_.second) {
+      careful_until_ = now + careful_for_;
+      careful_for_ = std::min(2 * careful_for_, limits_.longest_retry);
+    } else {
+      careful_for_ = limits_.retry;
+    }
+    came_back_at_ = 0;
   }
   why_.store(Why::core_faster, std::memory_order_relaxed);
   if (!device_up_) return;
@@ -147,24 +149,29 @@ void DeviceChoice::with_device(std::uint64_t now, const Window& window) {
   saturated_ = blocked_ = 0;
   saturated_frames_ = saturated_ticks_ = 0;
   why_.store(Why::device_faster, std::memory_order_relaxed);
-  const std::uint64_t can = core_can(now);
-  if (rate(window.frames, window.ticks) * 100 >= can * light_part) {
-    light_ = 0;
+  const bool is_careful = now < careful_until_;
+  const std::uint64_t can = core_can(now), load = rate(window.frames, window.ticks);
+  if (load * 100 < can * (is_careful ? careful_part : light_part)) {
+    if (++light_ == light_windows) go(false, Why::light, now);
     return;
   }
-  if (++light_ < light_windows) return;
-  by_probe_ = can != core_rate_.get();
-  go(false, Why::light, now);
+  light_ = 0;
+  if (!is_careful && now - went_at_ >= limits_.retry && load * 100 < can * tried_part &&
+      turns_->take(now, limits_.window * 2 * saturated_windows)) {
+    go(false, Why::tries_core, now);
+  }
 }
 
 std::uint64_t DeviceChoice::core_can(std::uint64_t now) const {
   const std::uint64_t cost = probe_.get() + probe_later_.get() + lane_cost_;
-  if (probes_ < believed_probes || now < believed_at_ || cost == 0) return core_rate_.get();
+  if (probes_ < believed_probes || now < careful_until_ || cost == 0) return core_rate_.get();
   return std::max(core_rate_.get(), limits_.second * FrameCost::scale / cost);
 }
 
 void DeviceChoice::probed(std::uint64_t now, std::uint64_t ticks, std::uint32_t frames) {
   if (frames == 0) return;
+  probes_twice_ = !probes_twice_;
+  if (probes_twice_) return;  // the first one of two brings what the second one finds in the cache
   const std::uint64_t had = probe_.get();
   // What interrupted one probe is not the frames' cost.
   const std::uint64_t cost = std::min(ticks * FrameCost::scale / frames, 4 * had + few_ticks * FrameCost::scale);
@@ -193,6 +200,10 @@ void DeviceChoice::go(bool to_device, Why why, std::uint64_t now) {
   saturated_ = blocked_ = light_ = 0;
   saturated_frames_ = saturated_ticks_ = 0;
   say_nothing_ = settling_windows;
+  went_at_ = now;
+  came_back_at_ = why == Why::light || why == Why::tries_core ? now : 0;
+  lane_cost_ = 0;
+  probes_twice_ = false;
   probes_ = 0;
   next_probe_ = now + limits_.probe;
 }

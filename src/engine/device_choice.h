@@ -2,14 +2,15 @@
 // order of a lane's frames holds whatever it does, because batches leave in the order of their tickets.
 //
 // A core that keeps up is the better one: its frames wait for no time point. So a lane begins there, and stays as long
-// as its queue runs empty at least once in a window. When it does not, twice in a row, the lane is saturated. What it
-// carried then is `core_rate`, and the lane goes to the device, unless that is known to carry no more.
+// as its queue runs empty at least once in a window. When it does not, in eight of them in a row, the lane is
+// saturated. What it carried then is `core_rate`, and the lane goes to the device, unless that is known to carry no
+// more.
 //
 // With the device a lane is saturated when, in a window, it had no batch to receive into, refused frames as overdue, or
 // did not once empty its queue. What it carried then, in several windows in a row, is `device_rate`. All lanes share
 // the device, so this is what the lane's share of it is worth:
 //   * device_rate < 95 % of core_rate: the lane goes back to its core, which it saturates there.
-//   * not saturated, and its load is below 60 % of core_rate for some windows: it goes back, and the core keeps up.
+//   * not saturated, and its load is below 80 % of core_rate for some windows: it goes back, and the core keeps up.
 // The lanes that go back because the device is slower do so one after the other (ChoiceTurns), and each of them makes
 // the device's share of the others larger. So where the device is the limit some lanes stay with it and others do not,
 // and together they carry what both do.
@@ -17,9 +18,13 @@
 // What is known gets old: frames cost more or less than when it was measured.
 //   * On the core, saturated, the lane tries the device again after `retry`, which doubles each time that it was
 //     slower, up to `longest_retry`.
-//   * On the device, one small batch in a while (`probe_due()`) is computed on the core, and says what a frame costs
-//     there now. It is out of the cache, so the cost is rather too high. If the core can do more than was known by it,
-//     the lane goes back as above; if it is saturated there all the same, probes are not believed for `retry`.
+//   * On the device, two small batches in a while (`probe_due()`) are computed on the core. The second one says what a
+//     frame costs there now, rather too much. If the core can do more than was known by it, the lane goes back as
+//     above.
+//   * Measured on a thread that is stalled, or cold, core_rate is too low. So a lane tries its core, too, `retry` after
+//     it has left it, if its load is below 125 % of what the core is known to do.
+//   * A lane that comes back and is saturated within a second is careful for `retry`, and for twice as long each time:
+//     it believes no probes, tries nothing, and comes back below 60 %.
 //
 // A window in which the machine did not run the thread (stall.h) and the one behind it say nothing, unless there has
 // been no other one for long: then it is how the machine is.
@@ -59,6 +64,7 @@ class DeviceChoice {
     core_faster,    // on the core, saturated: the device carried less
     device_faster,  // on the device: the core carried less than what comes
     tries_device,   // on the device: what it carries is to be measured
+    tries_core,     // on the core: likewise
     device_down,    // on the core: the device does not take batches
   };
   static const char* text(Why why);
@@ -111,7 +117,9 @@ class DeviceChoice {
   bool on_device() const { return on_device_; }
 
   // Whether the next small batch is to be computed on the core all the same.
-  bool probe_due(std::uint64_t now) const { return on_device_ && limits_.probe != 0 && now >= next_probe_; }
+  bool probe_due(std::uint64_t now) const {
+    return on_device_ && limits_.probe != 0 && (probes_twice_ || now >= next_probe_);
+  }
   // What it took there, in the first pass and in those behind it.
   void probed(std::uint64_t now, std::uint64_t ticks, std::uint32_t frames);
   void probed_later(std::uint64_t ticks, std::uint32_t frames) { probe_later_.took(ticks, frames); }
@@ -153,12 +161,16 @@ class DeviceChoice {
   // Windows in a row, and what came in the saturated ones.
   unsigned saturated_ = 0, blocked_ = 0, light_ = 0;
   std::uint64_t saturated_frames_ = 0, saturated_ticks_ = 0;
+  std::uint64_t saturated_rate_ = 0;  // of the core
   // When the device is tried again, how long after that, and the core's rate when it was tried last.
   std::uint64_t retry_at_ = 0, retry_ = 0, tried_at_rate_ = 0;
-  // Probes: when the next one is, how many there were with the device, and when they are believed again.
-  std::uint64_t next_probe_ = 0, believed_at_ = 0, believe_retry_ = 0;
+  // When the lane went where it is; when it came to the core on trust, 0: it did not; until when it is careful, and for
+  // how long the next time.
+  std::uint64_t went_at_ = 0, came_back_at_ = 0, careful_until_ = 0, careful_for_ = 0;
+  // Probes: when the next one is, and how many there were with the device.
+  std::uint64_t next_probe_ = 0;
   unsigned probes_ = 0;
-  bool by_probe_ = false;         // a probe has brought the lane to the core
+  bool probes_twice_ = false;
   std::uint64_t lane_cost_ = 0;   // of a frame with the device, in FrameCost::scale of a tick
   bool device_is_limit_ = false;  // as device_rate was measured
   Counter probe_;

@@ -73,6 +73,7 @@ TEST_F(Choosing, IsOnItsCoreWhenTheGpuIsLost) {
       return !lane.on_device && lane.choice->why == DeviceChoice::Why::device_down;
     });
   }));
+  EXPECT_TRUE(comes([](const EngineStats& now) { return now.total.rx_frames > 20'000; }));
   finish();
 }
 
