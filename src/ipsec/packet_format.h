@@ -13,7 +13,7 @@
 namespace sluice::ipsec {
 
 // What of an SA its packets are made by. Constant.
-struct alignas(64) PacketFormat {
+struct PacketFormat {
   enum class Iv : std::uint8_t { none, counter, block };  // counter: 8 bytes; block: CBC's 16
   std::uint32_t spi = 0;                                  // network order
   Protocol protocol = Protocol::esp;

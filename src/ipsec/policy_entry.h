@@ -1,7 +1,7 @@
 // A policy as lanes see it: what the database that lanes look into (spd.h) finds for a packet.
 //
-// It lives until the reader that found it has left the view that it found it by (view.h). All that lanes read
-// is in three lines, and where a policy of IPv4 is no more than found, in one.
+// It lives until the reader that found it has left the view that it found it by (view.h). All that lanes read is in
+// three lines: of a policy of IPv4 that is no more than found in one, of one that is compared with SAs in two.
 //
 // Thread-safety: lanes read it, and write `wanted` alone (acquires.h); the rest is written before lanes find it, but
 // for `sa`, which changes while they read.
@@ -47,14 +47,14 @@ struct alignas(64) PolicyEntry {
   std::uint8_t per_packet = 0;
   mutable std::atomic<bool> wanted{false};  // an SA is being asked for (acquires.h)
 
+  alignas(64) std::array<EntryTemplate, most_templates> with{};
   std::array<std::uint64_t, 3> more_value{};  // of IPv6
-  std::array<EntryTemplate, most_templates> with{};
 
   Policy policy{};  // as it was given, in normal form; not for lanes
 
   PolicyEntry() = default;
   bool is_before(const PolicyEntry& other) const { return std::pair(rank, order) < std::pair(other.rank, other.order); }
 };
-static_assert(offsetof(PolicyEntry, more_value) == 64 && offsetof(PolicyEntry, policy) <= 192);
+static_assert(offsetof(PolicyEntry, with) == 64 && offsetof(PolicyEntry, policy) <= 192);
 
 }  // namespace sluice::ipsec

@@ -19,12 +19,13 @@ std::int32_t behind(std::uint64_t word, std::uint64_t block) {
 
 }  // namespace
 
-ReplayWindow::ReplayWindow(std::uint32_t size, std::uint64_t highest) : highest_(highest), size_(size) {
+ReplayWindow::ReplayWindow(std::uint32_t size, std::uint64_t highest)
+    : highest_(highest), size_(static_cast<std::uint16_t>(size)) {
   // A window reaches into one block more than it fills.
   const std::uint32_t words = std::bit_ceil((size + bits - 1) / bits + 1);
   if (words > inside) {
     further_ = std::make_unique<std::atomic<std::uint64_t>[]>(words);
-    mask_ = words - 1;
+    mask_ = static_cast<std::uint16_t>(words - 1);
   }
   const std::uint64_t top = highest / bits;
   for (std::uint64_t back = 0; back <= std::min<std::uint64_t>(top, mask_); ++back) {

@@ -32,8 +32,8 @@ namespace sluice::ipsec {
 
 class ReplayWindow {
  public:
-  // `size`: packets; 0: only extend() means something, and accept() is always true. `highest`: the highest number that
-  // came before; all others up to it count as received.
+  // `size`: packets, at most most_replay_window; 0: only extend() means something, and accept() is always true.
+  // `highest`: the highest number that came before; all others up to it count as received.
   explicit ReplayWindow(std::uint32_t size = 0, std::uint64_t highest = 0);
 
   // The number whose low half a packet says (appendix A2.2). Nothing: it would be before the first one, or behind the
@@ -64,11 +64,11 @@ class ReplayWindow {
   void raise(std::uint64_t number);
 
   std::atomic<std::uint64_t> highest_;
-  std::uint32_t size_;
-  std::uint32_t mask_ = inside - 1;  // of words
   mutable std::array<std::atomic<std::uint64_t>, inside> words_{};
   std::unique_ptr<std::atomic<std::uint64_t>[]> further_;  // in place of words_, for a larger window
+  std::uint16_t size_;
+  std::uint16_t mask_ = inside - 1;  // of words
 };
-static_assert(sizeof(ReplayWindow) == 56);
+static_assert(sizeof(ReplayWindow) == 56);  // with four bytes at the end that another member may have (sa.h)
 
 }  // namespace sluice::ipsec

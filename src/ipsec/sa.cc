@@ -49,14 +49,14 @@ Sa::Sa(const SaSettings& settings, std::uint32_t of_index, std::uint32_t of_key,
       hash(settings.transform.hash),
       family(settings.id.destination.family),
       destination(settings.id.destination.bytes),
+      on_gpus(crypto::gpu_side().can(*crypto::algorithm(settings.transform.cipher, settings.transform.hash),
+                                     settings.transform.cipher_key.length)),
       outer(&first_outer),
+      installs(of_installs),
       window(settings.direction == Direction::in ? settings.replay_window : 0, settings.sequence),
       sequence(settings.sequence),
       first_outer(outer_of(settings)),
       reqid(settings.reqid),
-      on_gpus(crypto::gpu_side().can(*crypto::algorithm(settings.transform.cipher, settings.transform.hash),
-                                     settings.transform.cipher_key.length)),
-      installs(of_installs),
       record(std::make_unique<SaRecord>()) {}
 
 Sa::~Sa() = default;

@@ -1,8 +1,9 @@
 // A security association as lanes see it. It has one address from add() to its end, which comes when it was removed and
 // no reader can have found it any more (view.h): packets under way are finished.
 //
-// Three lines for each packet: what it needs to be framed; its numbers; the outer header's fields. What update()
-// replaces, these and the inner selector, is behind pointers.
+// Three lines for each packet: what it needs to be framed; its numbers, the only line that lanes write for each packet;
+// the outer header's fields. A fourth for one that was opened: whether it comes from where it should. What update()
+// replaces, the outer header and the inner selector, is behind pointers.
 //
 // Thread-safety: lanes read all and change what says so. The control side (databases.h) writes the rest before lanes
 // find it, and `state`, `outer`, `inner` and `limited` while they read.
@@ -73,24 +74,25 @@ struct alignas(64) Sa {
   std::atomic<bool> limited{false};          // has a lifetime in packets or bytes
   std::array<std::uint8_t, 16> destination;  // as in a frame: what an inbound SA is found by
   std::atomic<std::uint16_t> path_mtu{0};    // out: of the way to there, learnt (path_mtus.h); 0: none
+  const bool on_gpus;                        // the kernels do its algorithm
   std::atomic<const Outer*> outer{nullptr};
   std::atomic<const MaskedKey*> inner{nullptr};  // of SaSettings::selector; null: any
+  const std::uint64_t installs;                  // KeyTable::installs() by which its key was there
 
-  // Numbers; lanes change them.
-  alignas(64) ReplayWindow window;  // in
-  Sequence sequence;                // out
+  // Numbers; lanes change them. And once a second when.
+  alignas(64) [[no_unique_address]] ReplayWindow window;  // in
+  std::atomic<std::uint32_t> last_used{0};                // seconds of View::seconds(); 0: never
+  Sequence sequence;                                      // out
 
   alignas(64) const Outer first_outer;  // what `outer` shows until it is replaced
   const std::uint32_t reqid;
-  const bool on_gpus;            // the kernels do its algorithm
-  const std::uint64_t installs;  // KeyTable::installs() by which its key was there
-  // Lanes write these once a second, or once.
-  std::atomic<std::uint32_t> first_used{0}, last_used{0};  // seconds of View::seconds(); 0: never
-  std::atomic<bool> has_moved{false};                      // it has been noted
 
+  // Lanes write these once, or when they refuse a packet.
   alignas(64) Refusals refused;
-  LifetimeBudget budget;
+  std::atomic<std::uint32_t> first_used{0};  // as last_used
+  std::atomic<bool> has_moved{false};        // it has been noted
   std::unique_ptr<SaRecord> record;
+  LifetimeBudget budget;
 
   // Some time before its next packet is opened, or sealed.
   void prefetch_for_opening() const {
@@ -102,7 +104,6 @@ struct alignas(64) Sa {
     prefetch(this);
     prefetch_for_write(&sequence);
     prefetch(&first_outer);
-    prefetch(&reqid);
   }
 
   // Extended sequence numbers. Of the format this never changes.
@@ -115,6 +116,6 @@ struct alignas(64) Sa {
     return wanted == nullptr || wanted->has(key);
   }
 };
-static_assert(offsetof(Sa, window) == 64 && offsetof(Sa, first_outer) == 128 && offsetof(Sa, refused) == 384);
+static_assert(offsetof(Sa, window) == 64 && offsetof(Sa, first_outer) == 128 && offsetof(Sa, refused) == 256);
 
 }  // namespace sluice::ipsec

@@ -120,6 +120,9 @@ void Ipsec::admit(engine::Batch& batch, engine::Span span) {
   if (found.count == 0) return;
   a.header->view->find_sas({found.keys.data(), found.count}, found.sas.data());
   for (std::size_t n = 0; n < found.count; ++n) {
+    if (n + state_ahead < found.count && found.sas[n + state_ahead] != nullptr) {
+      found.sas[n + state_ahead]->window.prefetch(found.outer[n + state_ahead].sequence);
+    }
     if (found.sas[n] != nullptr) look_at(batch, a, found.rows[n], *found.sas[n], found.outer[n]);
   }
 }
