@@ -1,6 +1,7 @@
 #include "engine/device_choice.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace sluice::engine {
 namespace {
@@ -54,17 +55,21 @@ std::uint64_t DeviceChoice::rate(std::uint64_t frames, std::uint64_t ticks) cons
 }
 
 void DeviceChoice::end_window(std::uint64_t now, const Thread& thread) {
-  const Window window{frames_, now - window_began_, !drained_ || short_of_, was_blocked_};
+  // A core that has no batch waits for what it gave the device before.
+  const bool is_short = !drained_ || refused_ || (on_device_ && blocked_now_);
+  const Window window{frames_, now - window_began_, is_short, blocked_now_};
   const bool first = window_began_ == 0, stalled = thread.stalled != thread_.stalled;
   if (on_device_ && frames_ != 0) {  // small bursts cost more than those of a high load would
     const std::uint64_t cost = (thread.busy - thread_.busy) * FrameCost::scale / frames_;
     lane_cost_ = lane_cost_ == 0 ? cost : std::min(cost, lane_cost_ + lane_cost_ / 64);
   }
   window_began_ = now;
-  frames_ = 0;
-  drained_ = short_of_ = was_blocked_ = false;
+  const std::uint64_t frames = std::exchange(frames_, 0);
+  drained_ = refused_ = blocked_now_ = false;
   thread_ = thread;
-  if (first || says_nothing(stalled)) return;
+  // Nothing came, and it was not looked whether something waits.
+  const bool is_blind = frames == 0 && is_short;
+  if (first || is_blind || says_nothing(stalled)) return;
   if (on_device_) {
     with_device(now, window);
   } else {
@@ -117,7 +122,9 @@ void DeviceChoice::on_core(std::uint64_t now, const Window& window) {
     tried_at_rate_ = core;
   }
   // Frames that cost the core another time than when the device was tried may cost the device another one, too.
-  const bool is_other = core * 100 < tried_at_rate_ * other_part || tried_at_rate_ * 100 < core * other_part;
+  const bool is_settled = now - went_at_ >= limits_.second;
+  const bool is_other =
+      is_settled && (core * 100 < tried_at_rate_ * other_part || tried_at_rate_ * 100 < core * other_part);
   if ((now >= retry_at_ || is_other) &&
       turns_->take(now, limits_.device_window * (settling_windows + 2 * measured_windows))) {
     go(true, Why::tries_device, now);
@@ -196,7 +203,7 @@ void DeviceChoice::go(bool to_device, Why why, std::uint64_t now) {
   window_ = to_device ? limits_.device_window : limits_.window;
   window_began_ = now;
   frames_ = 0;
-  drained_ = short_of_ = was_blocked_ = false;
+  drained_ = refused_ = blocked_now_ = false;
   saturated_ = blocked_ = light_ = 0;
   saturated_frames_ = saturated_ticks_ = 0;
   say_nothing_ = settling_windows;

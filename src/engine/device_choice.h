@@ -27,7 +27,8 @@
 //     it believes no probes, tries nothing, and comes back below 60 %.
 //
 // A window in which the machine did not run the thread (stall.h) and the one behind it say nothing, unless there has
-// been no other one for long: then it is how the machine is.
+// been no other one for long: then it is how the machine is. Nor does one in which nothing came and the queue was not
+// looked at, as while the core has no free batch.
 //
 // Thread-safety: the collector's thread; probed_later() the forwarder's; view() any. Cost: an addition for a receive, a
 // comparison and at times some divisions for one that brought frames. Source: "opportunistic
@@ -97,11 +98,11 @@ class DeviceChoice {
     look(now, thread);
   }
   // Frames were refused as overdue.
-  void refused() { short_of_ = true; }
+  void refused() { refused_ = true; }
   // There was no batch to receive into.
   template <class Ask>
   void blocked(std::uint64_t now, const Ask& thread) {
-    short_of_ = was_blocked_ = true;
+    blocked_now_ = true;
     look(now, thread);
   }
   // Windows end without frames, too.
@@ -156,7 +157,7 @@ class DeviceChoice {
   // The window, and what the thread had done when it began.
   std::uint64_t window_ = 0, window_began_ = 0, frames_ = 0;
   Thread thread_{};
-  bool drained_ = true, short_of_ = false, was_blocked_ = false;
+  bool drained_ = true, refused_ = false, blocked_now_ = false;
   unsigned say_nothing_ = 0, said_nothing_ = 0;  // so many windows from now on, and until now
   // Windows in a row, and what came in the saturated ones.
   unsigned saturated_ = 0, blocked_ = 0, light_ = 0;

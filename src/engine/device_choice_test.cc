@@ -210,7 +210,7 @@ TEST(DeviceChoice, TriesTheDeviceAtOnceWithFramesOfOtherCost) {
   lanes.run(3, 1);
   ASSERT_EQ(lanes.on_device(), 0U);
   lanes.machine = {.core = 0.5, .device = 20};
-  lanes.run(3, 0.5);
+  lanes.run(3, 1.5);
   EXPECT_EQ(lanes.on_device(), 2U);
 }
 
@@ -261,6 +261,18 @@ TEST(DeviceChoice, ComesBackWhenNothingComesAnyMore) {
   ASSERT_EQ(lanes.on_device(), 1U);
   lanes.run(0, 0.1);
   EXPECT_EQ(lanes.on_device(), 0U) << "the worker may sleep";
+}
+
+TEST(DeviceChoice, WindowsWithoutALookAtTheQueueSayNothing) {
+  ChoiceTurns turns;
+  DeviceChoice choice(limits, turns);
+  choice.set_device_up(true);
+  const auto thread = [] { return DeviceChoice::Thread{}; };
+  for (std::uint64_t now = second; now < second + 100 * limits.window; now += limits.window)
+    choice.blocked(now, thread);
+  EXPECT_FALSE(choice.on_device());
+  EXPECT_EQ(choice.view().moves, 0U);
+  EXPECT_EQ(choice.view().core_rate, 0U);
 }
 
 TEST(DeviceChoice, HasATextForEachReason) {

@@ -64,6 +64,20 @@ TEST_F(Choosing, GoesToAGpuThatCarriesMoreAndLooksBackAtTheCore) {
   finish();
 }
 
+// Whatever the machine, and lanes that try both sides, have made of it.
+TEST_F(Choosing, IsOnItsCoreUnderALowLoadBehindAFullOne) {
+  start(0, options());
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  for (std::size_t p = 0; p < 2; ++p) run_.engine->port(p).replay()->set_rate(1000);
+  EXPECT_TRUE(comes([](const EngineStats& now) {
+    return std::ranges::none_of(now.lanes, [](const auto& lane) { return lane.on_device; });
+  }));
+  const std::uint64_t before = run_.engine->stats().total.frames_gpu;
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  EXPECT_EQ(run_.engine->stats().total.frames_gpu, before);
+  finish();
+}
+
 TEST_F(Choosing, IsOnItsCoreWhenTheGpuIsLost) {
   start(rte_get_tsc_hz() / 50'000, options());
   ASSERT_TRUE(comes(all_on_gpu));

@@ -93,13 +93,13 @@ class LossChild : public testing::Test {
     EXPECT_EQ(engine.gpu_loss(0).how(), how) << engine.gpu_loss(0).why();
     const std::uint64_t sent = engine.stats().total.tx_frames;
     EXPECT_TRUE(comes([&] { return engine.stats().total.tx_frames > sent + 10'000; }));
+    EXPECT_TRUE(comes([&] { return engine.stats().total.batches_rescued != 0; })) << "of each lane that lost some";
     engine.look_at_devices();
     const EngineStats during = engine.stats();
     std::printf("%s: a batch waited %.1f ms at most, %lu frames lost, %lu aside\n", engine.gpu_loss(0).why().c_str(),
                 static_cast<double>(during.total.longest_rescue) / engine.tsc_per_ns() / 1e6,
                 static_cast<unsigned long>(during.drops[device_lost]),
                 static_cast<unsigned long>(during.total.frames_aside));
-    EXPECT_GT(during.total.batches_rescued, 0U);
     const bool in_doubt = how != Loss::failed;
     EXPECT_EQ(during.total.frames_aside, in_doubt ? during.drops[device_lost] : 0U);
     engine.stop();
