@@ -24,6 +24,7 @@ constexpr double carries_all = 0.99;
 // A lane decides in some milliseconds, and lanes that go back from a saturated device do so one after the other.
 constexpr double settling = 0.3, settling_saturated = 1.5;
 constexpr double step_of_ramp = 0.1;
+constexpr int steps_of_ramp = 24;
 constexpr unsigned rounds_of_load = 3;
 
 struct OfDevice {
@@ -127,8 +128,8 @@ class ChoiceBench {
   // Up to more than the best device carries, and down again.
   void ramp(Rig& rig) {
     std::vector<double> shares;
-    for (double share = 0.05; share < 1.2; share += 0.05) shares.push_back(share);
-    for (double share = 1.2; share > 0.04; share -= 0.05) shares.push_back(share);
+    for (int step = 1; step <= steps_of_ramp; ++step) shares.push_back(0.05 * step);
+    for (int step = steps_of_ramp; step >= 1; --step) shares.push_back(0.05 * step);
     rig.set_rate(shares.front() * best_);
     rig.measure(0, settling);
     const std::uint64_t before = changes(rig);
