@@ -15,11 +15,16 @@ constexpr unsigned most_silent_windows = 8;  // in a row
 constexpr unsigned believed_probes = 8;      // before, the average follows the first ones
 constexpr std::uint64_t few_ticks = 1024;
 
-// Of 100: below which part of what the core can do it is worth going there, also if it was saturated there shortly
-// after, and to see whether it can; below which part of another one a rate is worse; below which part it is a rate of
-// other frames; and what a share of a device counts that is the limit.
-constexpr std::uint64_t light_part = 80, careful_part = 60, tried_part = 125;
-constexpr std::uint64_t slower_part = 95, other_part = 75, share_part = 79;
+// Of 100, of what the core can do. Below this load a lane goes back to it:
+constexpr std::uint64_t light_part = 80;
+// or this one, if it was saturated there shortly after;
+constexpr std::uint64_t careful_part = 60;
+// and below this one it tries the core.
+constexpr std::uint64_t tried_part = 125;
+// Of 100, of another rate. Below it a rate is worse, or is one of other frames.
+constexpr std::uint64_t slower_part = 95, other_part = 75;
+// Of 100: what a share counts of a device that is the limit.
+constexpr std::uint64_t share_part = 79;
 
 }  // namespace
 
@@ -44,10 +49,7 @@ const char* DeviceChoice::text(Why why) {
 }
 
 DeviceChoice::DeviceChoice(const Limits& limits, ChoiceTurns& turns)
-    : limits_(limits), turns_(&turns), window_(limits.window), retry_(limits.retry), careful_for_(limits.retry) {
-  core_rate_.set(limits.core_rate);
-  device_rate_.set(limits.device_rate);
-}
+    : limits_(limits), turns_(&turns), window_(limits.window), retry_(limits.retry), careful_for_(limits.retry) {}
 
 std::uint64_t DeviceChoice::rate(std::uint64_t frames, std::uint64_t ticks) const {
   return static_cast<std::uint64_t>(static_cast<double>(frames) * static_cast<double>(limits_.second) /
@@ -117,10 +119,6 @@ void DeviceChoice::on_core(std::uint64_t now, const Window& window) {
   if (!device_up_) return;
   if (device_rate_.get() == 0) return go(true, Why::tries_device, now);
   if (worth() * slower_part > core * 100) return go(true, Why::device_faster, now);
-  if (retry_at_ == 0) {  // it is from a profile
-    retry_at_ = now + retry_;
-    tried_at_rate_ = core;
-  }
   // Frames that cost the core another time than when the device was tried may cost the device another one, too.
   const bool is_settled = now - went_at_ >= limits_.second;
   const bool is_other =
@@ -177,8 +175,8 @@ std::uint64_t DeviceChoice::core_can(std::uint64_t now) const {
 
 void DeviceChoice::probed(std::uint64_t now, std::uint64_t ticks, std::uint32_t frames) {
   if (frames == 0) return;
-  probes_twice_ = !probes_twice_;
-  if (probes_twice_) return;  // the first one of two brings what the second one finds in the cache
+  is_warm_ = !is_warm_;
+  if (is_warm_) return;  // the first one of two brings what the second one finds in the cache
   const std::uint64_t had = probe_.get();
   // What interrupted one probe is not the frames' cost.
   const std::uint64_t cost = std::min(ticks * FrameCost::scale / frames, 4 * had + few_ticks * FrameCost::scale);
@@ -189,7 +187,7 @@ void DeviceChoice::probed(std::uint64_t now, std::uint64_t ticks, std::uint32_t 
 
 void DeviceChoice::device_changes(bool up) {
   device_up_ = up;
-  device_rate_.set(up ? limits_.device_rate : 0);
+  device_rate_.set(0);
   retry_ = limits_.retry;
   retry_at_ = 0;
   if (on_device_) go(false, Why::device_down, window_began_);
@@ -210,7 +208,7 @@ void DeviceChoice::go(bool to_device, Why why, std::uint64_t now) {
   went_at_ = now;
   came_back_at_ = why == Why::light || why == Why::tries_core ? now : 0;
   lane_cost_ = 0;
-  probes_twice_ = false;
+  is_warm_ = false;
   probes_ = 0;
   next_probe_ = now + limits_.probe;
 }

@@ -7,13 +7,13 @@
 // more.
 //
 // With the device a lane is saturated when, in a window, it had no batch to receive into, refused frames as overdue, or
-// did not once empty its queue. What it carried then, in several windows in a row, is `device_rate`. All lanes share
-// the device, so this is what the lane's share of it is worth:
-//   * device_rate < 95 % of core_rate: the lane goes back to its core, which it saturates there.
-//   * not saturated, and its load is below 80 % of core_rate for some windows: it goes back, and the core keeps up.
-// The lanes that go back because the device is slower do so one after the other (ChoiceTurns), and each of them makes
-// the device's share of the others larger. So where the device is the limit some lanes stay with it and others do not,
-// and together they carry what both do.
+// did not once empty its queue. What it carried then, in several windows in a row, is `device_rate`.
+//   * device_rate is below 95 % of core_rate: the lane goes back to its core, which it saturates there.
+//   * The device is the limit, not the lane's thread: then 79 % of device_rate counts. Others take what the lane
+//   leaves.
+//   * Not saturated, and its load is below 80 % of core_rate for some windows: it goes back, and the core keeps up.
+// The lanes that go back because the device is slower do so one after the other (ChoiceTurns). Each of them makes the
+// device's share of the others larger. So some lanes may stay with the device, and others not.
 //
 // What is known gets old: frames cost more or less than when it was measured.
 //   * On the core, saturated, the lane tries the device again after `retry`, which doubles each time that it was
@@ -75,9 +75,7 @@ class DeviceChoice {
     std::uint64_t window;         // on the core
     std::uint64_t device_window;  // some cycles
     std::uint64_t retry, longest_retry;
-    std::uint64_t probe;  // between two probes; 0: none
-    // From a profile, frames in a second; 0: not known.
-    std::uint64_t core_rate = 0, device_rate = 0;
+    std::uint64_t probe;   // between two probes; 0: none
     std::uint64_t second;  // ticks of a second
   };
   // `turns`: shared by all lanes; has to live as long.
@@ -119,7 +117,7 @@ class DeviceChoice {
 
   // Whether the next small batch is to be computed on the core all the same.
   bool probe_due(std::uint64_t now) const {
-    return on_device_ && limits_.probe != 0 && (probes_twice_ || now >= next_probe_);
+    return on_device_ && limits_.probe != 0 && (is_warm_ || now >= next_probe_);
   }
   // What it took there, in the first pass and in those behind it.
   void probed(std::uint64_t now, std::uint64_t ticks, std::uint32_t frames);
@@ -171,7 +169,7 @@ class DeviceChoice {
   // Probes: when the next one is, and how many there were with the device.
   std::uint64_t next_probe_ = 0;
   unsigned probes_ = 0;
-  bool probes_twice_ = false;
+  bool is_warm_ = false;          // the first one of two was just now
   std::uint64_t lane_cost_ = 0;   // of a frame with the device, in FrameCost::scale of a tick
   bool device_is_limit_ = false;  // as device_rate was measured
   Counter probe_;

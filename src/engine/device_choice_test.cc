@@ -228,16 +228,6 @@ TEST(DeviceChoice, IsOnTheCoreWhileTheDeviceIsDown) {
   EXPECT_EQ(lanes.on_device(), 1U);
 }
 
-TEST(DeviceChoice, GoesByAProfileWithoutTrying) {
-  DeviceChoice::Limits known = limits;
-  known.core_rate = 25'000'000;
-  known.device_rate = 21'000'000;
-  Lanes lanes(1, {.core = 25, .device = 21}, known);
-  lanes.lane().set_device_up(true);
-  lanes.run(30, 0.005);
-  EXPECT_EQ(lanes.moves(), 0U);
-}
-
 TEST(DeviceChoice, OneStallIsNoSaturation) {
   Lanes lanes(1, {.core = 1, .device = 8});
   lanes.run(0.9, 0.1);

@@ -119,12 +119,16 @@ class Tunnel(Topology):
     def __enter__(self):
         super().__enter__()
         try:
-            for host, address in ((self.client, f"{INSIDE4}/32"), (self.client, f"{INSIDE6}/128")):
-                host.ip(f"addr add {address} dev eth0 {'nodad' if ':' in address else ''}".strip())
+            self.prepare()
         except BaseException:
             self.lab.__exit__()
             raise
         return self
+
+    def prepare(self):
+        """The hosts, before the gateway starts."""
+        for host, address in ((self.client, f"{INSIDE4}/32"), (self.client, f"{INSIDE6}/128")):
+            host.ip(f"addr add {address} dev eth0 {'nodad' if ':' in address else ''}".strip())
 
     def start(self, before_addresses=None):
         super().start(before_addresses)

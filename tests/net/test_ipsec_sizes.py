@@ -18,15 +18,10 @@ class LargeLan(Tunnel):
         super().__init__(folder, ports=[("lan", "lan0", "sl-lan", f"mtu = {LARGE}"), ("wan", "wan0", "sl-wan")], size="1G",
                          memory=("frame_bytes = 9216",), **more)
 
-    def __enter__(self):
-        super().__enter__()
-        try:
-            self.client.ip(f"link set eth0 mtu {LARGE}")
-            self.router.ip(f"link set lan0 mtu {LARGE}")
-        except BaseException:
-            self.lab.__exit__()
-            raise
-        return self
+    def prepare(self):
+        super().prepare()
+        self.client.ip(f"link set eth0 mtu {LARGE}")
+        self.router.ip(f"link set lan0 mtu {LARGE}")
 
     def start(self, before_addresses=None):
         super().start(before_addresses)
