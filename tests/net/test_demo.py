@@ -165,7 +165,14 @@ def test_ctrl_c_is_one_line(tmp_path, small_table, step):
         reader = threading.Thread(target=lambda: errors.append(process.stderr.read()))
         reader.start()
         if step:
-            assert any(step in line for line in iter(process.stdout.readline, "")), errors
+            lines = []
+            for line in iter(process.stdout.readline, ""):
+                lines.append(line)
+                if step in line:
+                    break
+            else:
+                reader.join()
+                pytest.fail("".join(lines + errors))
         else:
             # In the first program that it starts.
             children = f"/proc/{process.pid}/task/{process.pid}/children"
