@@ -206,8 +206,6 @@ class Ipsec final : public engine::Element,
   void apply_out(engine::Batch& batch, engine::Span span, const IpsecArea& area, engine::Emitter& out);
   void choose_for(engine::Batch& batch, std::uint32_t i, std::uint16_t came_by, const ipsec::PolicyEntry& policy,
                   const ipsec::PacketKey& key, engine::Emitter& out);
-  std::uint32_t mtu_of(const engine::Batch& batch, std::uint32_t i) const;
-  static void choose_size(Chosen& chosen, std::uint32_t mtu);
   void note_looked_at(engine::Batch& batch, std::uint32_t i) const;
   void choose_none(engine::Batch& batch, engine::Span span) const;
   static void prefetch_chosen(const engine::Batch& batch, std::span<const std::uint32_t> rows,
@@ -217,6 +215,12 @@ class Ipsec final : public engine::Element,
   bool is_protected(std::uint32_t lane, const rte_mbuf& frame);
   bool is_of_host(const std::uint8_t* frame, const ipsec::PacketKey& key) const;
   static bool may_come_in_clear(const ipsec::View& view, const ipsec::PacketKey& key, Lane& lane);
+
+  // ipsec_size.cc
+  std::uint32_t mtu_of(const engine::Batch& batch, std::uint32_t i) const;
+  static void choose_size(Chosen& chosen, std::uint32_t mtu);
+  bool may_be_fragmented(engine::Batch& batch, std::uint32_t i, std::uint16_t came_by, const Chosen& chosen,
+                         engine::Emitter& out);
   void answer_too_big(engine::Batch& batch, std::uint32_t i, std::uint16_t came_by, std::uint32_t mtu,
                       engine::Emitter& out);
 
