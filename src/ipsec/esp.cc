@@ -35,8 +35,7 @@ std::uint32_t payload_of(const PacketFormat& format, const InnerPacket& inner) {
 }
 
 std::uint32_t padding_of(const PacketFormat& format, std::uint32_t payload) {
-  const std::uint32_t all = payload + trailer;
-  return (format.align - all % format.align) % format.align;
+  return -(payload + trailer) & format.last_of_align();
 }
 
 void write_iv(const PacketFormat& format, std::uint64_t sequence, std::uint8_t* iv) {
@@ -58,6 +57,25 @@ void fill_job(const PacketFormat& format, std::uint8_t* esp, std::uint32_t encip
   job.flags = crypto::job_has_suffix;
 }
 
+// `room`: bytes from there on that may be written. A copy of a constant length is a store or two.
+void write_padding(std::uint8_t* bytes, std::uint32_t length, std::uint32_t room) {
+  constexpr std::uint32_t usual = 16;
+  if (length <= usual && room >= usual) {
+    std::memcpy(bytes, padding.data(), usual);
+  } else {
+    std::memcpy(bytes, padding.data(), length);
+  }
+}
+
+// What stands in front of ESP. Mostly that is a header of IPv4 alone.
+void write_front(const PacketFormat& format, std::uint8_t* to) {
+  if (format.outer_bytes == sizeof(packet::Ipv4Header)) {
+    std::memcpy(to, format.outer, sizeof(packet::Ipv4Header));
+  } else {
+    std::memcpy(to, format.outer, format.outer_bytes);
+  }
+}
+
 // Padding counts up from 1 (RFC 4303 2.4 has the receiver check it).
 bool is_padding(const std::uint8_t* bytes, std::uint32_t length) {
   return std::memcmp(bytes, padding.data(), length) == 0;
@@ -77,7 +95,7 @@ std::uint32_t esp_most_inner(const PacketFormat& format, std::uint32_t mtu, std:
   const std::uint32_t kept = format.mode == Mode::tunnel ? 0 : headers;
   const std::uint32_t around = kept + format.outer_bytes + format.clear_bytes() + format.icv;
   if (mtu < around + trailer) return 0;
-  const std::uint32_t enciphered = (mtu - around) / format.align * format.align;
+  const std::uint32_t enciphered = (mtu - around) & ~format.last_of_align();
   return enciphered < trailer ? 0 : kept + enciphered - trailer;
 }
 
@@ -86,14 +104,18 @@ void esp_put_on(const PacketFormat& format, const InnerPacket& inner, std::uint6
   const std::uint32_t front = esp_front(format);
   const bool tunnel = format.mode == Mode::tunnel;
   const std::uint32_t kept = ethernet + (tunnel ? 0U : inner.headers);
-  std::memmove(frame, frame + front, kept);
+  if (tunnel) {
+    std::memmove(frame, frame + front, ethernet);
+  } else {
+    std::memmove(frame, frame + front, kept);
+  }
   std::uint8_t* const esp = frame + kept + format.outer_bytes;
   const std::uint32_t given = inner.length - (tunnel ? 0U : inner.headers);
   const std::uint32_t payload = payload_of(format, inner);
   const std::uint32_t pad = padding_of(format, payload);
   const std::uint32_t enciphered = payload + pad + trailer;
   const std::uint32_t length = kept - ethernet + front + enciphered + format.icv;  // of the IP packet
-  std::memcpy(frame + kept, format.outer, format.outer_bytes);
+  write_front(format, frame + kept);
   if (format.has_udp) {
     auto& udp = header_at<UdpHeader>(esp - sizeof(UdpHeader), 0);
     udp.length = be16(static_cast<std::uint16_t>(sizeof udp + format.clear_bytes() + enciphered + format.icv));
@@ -111,8 +133,9 @@ void esp_put_on(const PacketFormat& format, const InnerPacket& inner, std::uint6
   header.sequence = be32(static_cast<std::uint32_t>(sequence));
   write_iv(format, sequence, esp + sizeof header);
   std::uint8_t* const behind = esp + format.clear_bytes() + given;
-  std::memset(behind, 0, payload - given);
-  std::memcpy(behind + payload - given, padding.data(), pad);
+  if (payload != given) [[unlikely]]
+    std::memset(behind, 0, payload - given);
+  write_padding(behind + payload - given, pad, pad + trailer + format.icv);
   esp[format.clear_bytes() + payload + pad] = static_cast<std::uint8_t>(pad);
   esp[format.clear_bytes() + payload + pad + 1] = !tunnel             ? inner.protocol
                                                   : inner.family == 4 ? packet::protocol_ipv4
@@ -140,7 +163,7 @@ bool esp_look(const PacketFormat& format, std::uint8_t* frame, const OuterView& 
   const std::uint32_t around = format.clear_bytes() + format.icv;
   if (view.in_udp != format.has_udp || view.length < around + format.align) return false;
   const std::uint32_t enciphered = view.length - around;
-  if (enciphered % format.align != 0) return false;
+  if ((enciphered & format.last_of_align()) != 0) return false;
   fill_job(format, frame + view.at, enciphered, upper, job);
   job.flags |= crypto::job_opens;
   return true;

@@ -18,7 +18,7 @@ struct PacketFormat {
   std::uint32_t spi = 0;                                  // network order
   Protocol protocol = Protocol::esp;
   std::uint8_t icv = 0;    // bytes
-  std::uint8_t align = 4;  // of what is enciphered, bytes
+  std::uint8_t align = 4;  // of what is enciphered, bytes: a power of two
   Iv iv = Iv::none;
   Mode mode = Mode::tunnel;
   bool esn = false, copies_dscp = true, ecn = true, has_udp = false;
@@ -32,6 +32,8 @@ struct PacketFormat {
   std::uint8_t outer[sizeof(packet::Ipv6Header) + sizeof(packet::UdpHeader)] = {};
 
   std::uint32_t iv_bytes() const { return iv == Iv::none ? 0 : iv == Iv::counter ? 8 : 16; }
+  // The bits of a length that are 0 where it is a multiple of `align`.
+  std::uint32_t last_of_align() const { return align - 1U; }
   // Bytes in front of what is enciphered, from the SPI on.
   std::uint32_t clear_bytes() const { return sizeof(packet::EspHeader) + iv_bytes(); }
 };
