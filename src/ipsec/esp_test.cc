@@ -93,6 +93,7 @@ Sealed put_on(const PacketFormat& format, const std::vector<std::uint8_t>& packe
 
 std::vector<std::uint8_t> take_off(const PacketFormat& format, std::vector<std::uint8_t> frame) {
   OuterView view;
+  EXPECT_TRUE(may_be_outer(frame.data(), static_cast<std::uint32_t>(frame.size())));
   EXPECT_EQ(find_outer(frame.data(), static_cast<std::uint32_t>(frame.size()), view), OuterKind::ipsec);
   crypto::Job job;
   EXPECT_TRUE(esp_look(format, frame.data(), view, 0, job));

@@ -5,8 +5,10 @@
 #pragma once
 
 #include <cstdint>
+#include <cstring>
 
 #include "ipsec/packet_format.h"
+#include "packet/headers.h"
 
 namespace sluice::ipsec {
 
@@ -38,6 +40,31 @@ enum class OuterKind : std::uint8_t {
 // fragment of UDP shows that it is ESP's if it is the first, with the port and an SPI.
 // Frames with VLAN tags are `other`.
 OuterKind find_outer(const std::uint8_t* frame, std::uint32_t length, OuterView& view);
+
+// Whether find_outer() has to look; false: it would say `other`. Most frames are none.
+inline bool may_be_outer(const std::uint8_t* frame, std::uint32_t length) {
+  constexpr std::uint32_t ethernet = sizeof(packet::EthernetHeader);
+  const auto is_protocol = [](std::uint8_t protocol) {
+    return protocol == packet::protocol_esp || protocol == packet::protocol_ah || protocol == packet::protocol_udp;
+  };
+  // `at`: of the destination port. What is cut off may be it.
+  const auto may_be_port = [&](std::uint32_t at) {
+    return length < at + 2 || (frame[at] == nat_traversal_port >> 8 && frame[at + 1] == (nat_traversal_port & 0xff));
+  };
+  if (length < ethernet + sizeof(packet::Ipv4Header)) return false;
+  std::uint16_t type;
+  std::memcpy(&type, frame + 12, sizeof type);
+  if (type == packet::be16(packet::ethertype_ipv4)) {
+    const std::uint8_t protocol = frame[ethernet + 9];
+    if (protocol != packet::protocol_udp) return is_protocol(protocol);
+    if ((frame[ethernet + 6] & 0x3f) != 0 || frame[ethernet + 7] != 0) return true;  // a fragment
+    return may_be_port(ethernet + (frame[ethernet] & 0xfU) * 4U + 2);
+  }
+  if (type != packet::be16(packet::ethertype_ipv6)) return false;
+  const std::uint8_t next_header = frame[ethernet + 6];
+  if (next_header == packet::protocol_udp) return may_be_port(ethernet + sizeof(packet::Ipv6Header) + 2);
+  return is_protocol(next_header) || packet::is_ipv6_extension(next_header);
+}
 
 enum class Content : std::uint8_t {
   packet,

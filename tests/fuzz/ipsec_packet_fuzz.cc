@@ -45,7 +45,9 @@ const std::vector<PacketFormat> all_formats = formats();
 void open(const PacketFormat& format, std::vector<std::uint8_t> frame) {
   OuterView outer;
   const auto length = static_cast<std::uint32_t>(frame.size());
-  if (find_outer(frame.data(), length, outer) != OuterKind::ipsec || outer.protocol != format.protocol) return;
+  const OuterKind kind = find_outer(frame.data(), length, outer);
+  REQUIRE(kind == OuterKind::other || may_be_outer(frame.data(), length));
+  if (kind != OuterKind::ipsec || outer.protocol != format.protocol) return;
   crypto::Job job;
   Taken taken;
   if (format.protocol == Protocol::ah) {

@@ -33,33 +33,6 @@ constexpr std::uint32_t ethernet = sizeof(packet::EthernetHeader);
 // to.
 constexpr std::uint32_t frame_ahead = 12, state_ahead = 6;
 
-bool may_be_ipsec(std::uint8_t protocol) {
-  return protocol == packet::protocol_esp || protocol == packet::protocol_ah || protocol == packet::protocol_udp;
-}
-
-// Whether find_outer() has to look. Most frames are none.
-bool is_candidate(const std::uint8_t* frame, std::uint32_t length) {
-  if (length < ethernet + sizeof(packet::Ipv4Header)) return false;
-  std::uint16_t type;
-  std::memcpy(&type, frame + 12, sizeof type);
-  if (type == packet::be16(packet::ethertype_ipv4)) {
-    const std::uint8_t protocol = frame[ethernet + 9];
-    if (protocol != packet::protocol_udp) return may_be_ipsec(protocol);
-    if ((frame[ethernet + 6] & 0x3f) != 0 || frame[ethernet + 7] != 0) return true;  // a fragment
-    const std::uint32_t port = ethernet + (frame[ethernet] & 0xfU) * 4U + 2;
-    return length < port + 2 ||
-           (frame[port] == ipsec::nat_traversal_port >> 8 && frame[port + 1] == (ipsec::nat_traversal_port & 0xff));
-  }
-  if (type != packet::be16(packet::ethertype_ipv6)) return false;
-  const std::uint8_t next_header = frame[ethernet + 6];
-  if (next_header != packet::protocol_udp) {
-    return may_be_ipsec(next_header) || packet::is_ipv6_extension(next_header);
-  }
-  constexpr std::uint32_t port = ethernet + sizeof(packet::Ipv6Header) + 2;
-  return length < port + 2 ||
-         (frame[port] == ipsec::nat_traversal_port >> 8 && frame[port + 1] == (ipsec::nat_traversal_port & 0xff));
-}
-
 ipsec::SadKey key_of(const std::uint8_t* frame, const ipsec::OuterView& outer) {
   const std::uint32_t spi = outer.at + (outer.protocol == ipsec::Protocol::ah ? offsetof(packet::AhHeader, spi) : 0U);
   return ipsec::sad_key(frame + spi, outer.family, outer.destination, outer.protocol);
@@ -87,7 +60,7 @@ struct Ipsec::Found {
   // What the frame is; outer[count] says more of what is no ESP or AH.
   OuterKind look_at(const engine::Batch& batch, std::uint32_t i) {
     const std::uint8_t* const frame = batch.data(i);
-    if (!is_candidate(frame, batch.length[i])) return OuterKind::other;
+    if (!ipsec::may_be_outer(frame, batch.length[i])) return OuterKind::other;
     outer[count] = {};
     const OuterKind kind = ipsec::find_outer(frame, batch.length[i], outer[count]);
     if (kind != OuterKind::ipsec) return kind;
@@ -244,7 +217,7 @@ void Ipsec::apply_in(engine::Batch& batch, engine::Span span, const IpsecArea& a
         batch.drop(i, why);
       } else if (batch.row[i].fate == engine::Fate::later) {
         any = true;
-        again |= is_candidate(batch.data(i), batch.length[i]);
+        again |= ipsec::may_be_outer(batch.data(i), batch.length[i]);
       }
     }
     if (again && !a.header->not_computed) [[unlikely]] {
