@@ -208,7 +208,7 @@ const std::vector<engine::ApiRoute>& ipsec_routes() {
   static const std::vector<engine::ApiRoute> all = {
       {.path = "/sas", .what = sas, .answer = list_sas},
       {.path = "/policies", .what = policies, .answer = list_policies},
-      change<ipsec::SaSettings>("/sas/add", sas, read_sa_text, &IpsecControl::add),
+      change<GivenSa>("/sas/add", sas, read_given_sa_text, &IpsecControl::add),
       change<ipsec::SaId>("/sas/remove", sas, read_sa_id_text, &IpsecControl::remove),
       change<ipsec::Policy>("/policies/add", policies, read_policy_text, &IpsecControl::add),
       change<PolicyId>("/policies/remove", policies, read_policy_id_text, &IpsecControl::remove),

@@ -85,6 +85,22 @@ TEST_F(IpsecApi, AddsAnSaThatIsListedThenWithoutItsKeys) {
   EXPECT_GE(row.idle_s, 0);
 }
 
+TEST_F(IpsecApi, WarnsOfWhatIsNoPartOfAnSa) {
+  const auto add = [&](unsigned spi, const std::string& proposal) {
+    std::string text = sa_text("in", spi);
+    text.replace(text.find("aes128-sha1"), std::string("aes128-sha1").size(), proposal);
+    const auto added = post("/sas/add", text);
+    EXPECT_EQ(added.status, 200) << added.text;
+    return nlohmann::json::parse(added.text).at("warnings").get<std::vector<std::string>>();
+  };
+  EXPECT_THAT(add(0x1001, "aes128-sha1-modp2048"),
+              testing::ElementsAre(AllOf(HasSubstr("the proposal of the SA esp 0x00001001 to 192.0.2.1 (modp2048): "),
+                                         HasSubstr("no part of an SA, and is ignored"))));
+  EXPECT_THAT(add(0x1002, "aes128-sha1-noesn"), testing::IsEmpty());
+  EXPECT_EQ(sas({{"spi", "0x1001"}}).sas.at(0).proposal, "aes128-sha1");
+  EXPECT_EQ(post("/sas/add", sa_text("in", 0x1001)).status, 409);
+}
+
 TEST_F(IpsecApi, ListsTheSasThatAreAskedFor) {
   ASSERT_TRUE(control_->add(sa("in", 0x1001)));
   ASSERT_TRUE(control_->add(sa("out", 0x2002)));

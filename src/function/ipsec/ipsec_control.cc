@@ -76,6 +76,14 @@ Expected<IpsecChange> IpsecControl::add(const SaSettings& sa) {
   return change;
 }
 
+Expected<IpsecChange> IpsecControl::add(const GivenSa& given) {
+  auto change = add(given.sa);
+  const std::string warning = ignored_warning(given.ignored);
+  if (!change || warning.empty()) return change;
+  change->warnings.push_back("the proposal of the SA " + given.sa.id.str() + " (" + given.ignored + "): " + warning);
+  return change;
+}
+
 Expected<IpsecChange> IpsecControl::add(const Policy& policy) {
   const std::lock_guard lock(mutex_);
   if (databases_.policy_count() >= limits_.policies) {
@@ -162,6 +170,12 @@ std::string manual_key_warning(const ipsec::Transform& transform) {
   return "a cipher in counter mode is not for keys by hand (RFC 4106 section 2, RFC 8221 section 3): after a restart "
          "it begins anew under the same key. Sluice's IVs begin at a random number, so that two packets have one by "
          "chance alone; take a new key for each start, AES-CBC, or an IKE daemon";
+}
+
+std::string ignored_warning(const std::string& ignored) {
+  if (ignored.empty()) return "";
+  return "this is no part of an SA, and is ignored: a key exchange is IKE's, and a cipher that authenticates takes no "
+         "hash";
 }
 
 }  // namespace sluice::function

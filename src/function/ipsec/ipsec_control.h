@@ -52,6 +52,7 @@ class IpsecControl {
 
   // The API's.
   Expected<IpsecChange> add(const ipsec::SaSettings& sa);
+  Expected<IpsecChange> add(const GivenSa& given);
   Expected<IpsecChange> add(const ipsec::Policy& policy);
   Expected<IpsecChange> remove(const ipsec::SaId& id);
   Expected<IpsecChange> remove(const PolicyId& id);
@@ -100,5 +101,7 @@ class IpsecControl {
 
 // Why keys from people are dangerous for an outbound SA of this transform; empty: they are not.
 std::string manual_key_warning(const ipsec::Transform& transform);
+// What is said of GivenSa::ignored, behind where it is; empty: nothing is ignored.
+std::string ignored_warning(const std::string& ignored);
 
 }  // namespace sluice::function

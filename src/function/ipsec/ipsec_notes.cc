@@ -189,13 +189,15 @@ void note_padding(const IpsecOptions& options, const engine::PortTable& ports, N
 
 void note_ignored(const IpsecOptions& options, Notes& notes) {
   Names ignoring;
+  std::string warning;
   for (std::size_t i = 0; i < options.sas.size(); ++i) {
     const IpsecLines::Sa lines = line_at(options.lines.sas, i);
-    if (!lines.ignored.empty()) ignoring.add(options.sas[i].name, lines.proposal, " (" + lines.ignored + ")");
+    const std::string why = ignored_warning(lines.ignored);
+    if (why.empty()) continue;
+    ignoring.add(options.sas[i].name, lines.proposal, " (" + lines.ignored + ")");
+    warning = why;
   }
-  notes.add(ignoring, ignoring.text("the proposal of the SA", "the proposals of the SAs") +
-                          " has what is no part of an SA: a key exchange is IKE's, and a cipher that authenticates "
-                          "takes no hash. It is ignored");
+  notes.add(ignoring, ignoring.text("the proposal of the SA", "the proposals of the SAs") + ": " + warning);
 }
 
 }  // namespace

@@ -180,9 +180,9 @@ TEST_F(IpsecFileNotes, OfWhatAProposalSaysOfIke) {
   std::string text = tunnel();
   text.replace(text.find("aes128-sha1"), 11, "aes128-sha1-modp2048");
   EXPECT_THAT(notes(text, {port("192.0.2.1")}),
-              ElementsAre(AllOf(HasSubstr("a.toml:7: [ipsec] the proposal of the SA \"0x00002002\" (modp2048) has what "
-                                          "is no part of an SA"),
-                                HasSubstr("It is ignored"))));
+              ElementsAre(AllOf(HasSubstr("a.toml:7: [ipsec] the proposal of the SA \"0x00002002\" (modp2048): this is "
+                                          "no part of an SA, and is ignored"),
+                                HasSubstr("a key exchange is IKE's"))));
 }
 
 TEST_F(IpsecFileNotes, HaveTheLineOfTheFirst) {

@@ -204,6 +204,12 @@ ipsec::SaSettings read_sa(Settings& section) {
   return sa;
 }
 
+GivenSa read_given_sa(Settings& section) {
+  ipsec::SaSettings sa = read_sa(section);
+  const auto proposal = ipsec::parse_proposal(section.text("proposal", ""), sa.id.protocol);
+  return {.sa = std::move(sa), .ignored = proposal ? proposal->ignored : ""};
+}
+
 ipsec::SaId read_sa_id(Settings& section) {
   section.hide_values();
   ipsec::SaId id;

@@ -26,13 +26,12 @@ std::string file_of(const Settings& settings) {
 }
 
 // Of a section that has been read.
-IpsecLines::Sa lines_of(Settings& section, const ipsec::SaSettings& sa) {
-  const auto proposal = ipsec::parse_proposal(section.text("proposal", ""), sa.id.protocol);
+IpsecLines::Sa lines_of(const Settings& section, const GivenSa& given) {
   return {.section = section.line(""),
-          .own_end = section.line(sa.direction == ipsec::Direction::in ? "destination" : "source"),
+          .own_end = section.line(given.sa.direction == ipsec::Direction::in ? "destination" : "source"),
           .proposal = section.line("proposal"),
           .pad_to = section.line("pad_to"),
-          .ignored = proposal ? proposal->ignored : ""};
+          .ignored = given.ignored};
 }
 
 void check_ike_socket(Settings& settings, const std::string& path) {
@@ -130,12 +129,13 @@ IpsecOptions read_ipsec(Settings& settings) {
   options.lines.file = file_of(settings);
   std::set<ipsec::SaId> ids;
   for (Settings& section : settings.sections("sa")) {
-    ipsec::SaSettings sa = read_sa(section);
+    GivenSa given = read_given_sa(section);
+    const ipsec::SaSettings& sa = given.sa;
     if (!sa.id.destination.empty() && sa.id.spi != 0 && !ids.insert(sa.id).second) {
       section.error("spi", "is there twice for this destination and protocol");
     }
-    options.lines.sas.push_back(lines_of(section, sa));
-    options.sas.push_back(std::move(sa));
+    options.lines.sas.push_back(lines_of(section, given));
+    options.sas.push_back(std::move(given.sa));
   }
   if (options.sas.size() > options.max_sas) {
     settings.error("max_sas", "there are " + std::to_string(options.sas.size()) + " SAs: raise it above that");

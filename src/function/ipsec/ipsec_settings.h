@@ -61,6 +61,12 @@ IpsecOptions read_ipsec(Settings& settings);
 
 // One section, up to finish(): an [[ipsec.sa]] or [[ipsec.policy]]. No message shows a value of an SA.
 ipsec::SaSettings read_sa(Settings& section);
+// With what is no part of it and was in its proposal all the same (ipsec/proposal.h).
+struct GivenSa {
+  ipsec::SaSettings sa;
+  std::string ignored;
+};
+GivenSa read_given_sa(Settings& section);
 ipsec::Policy read_policy(Settings& section);
 
 // What an SA and a policy are found by. Whatever else such a section may have is not looked at.
@@ -74,6 +80,7 @@ PolicyId read_policy_id(Settings& section);
 
 // The keys of one such section, of the API; an Error has a line for each mistake.
 Expected<ipsec::SaSettings> read_sa_text(std::string_view text, const std::string& what);
+Expected<GivenSa> read_given_sa_text(std::string_view text, const std::string& what);
 Expected<ipsec::Policy> read_policy_text(std::string_view text, const std::string& what);
 Expected<ipsec::SaId> read_sa_id_text(std::string_view text, const std::string& what);
 Expected<PolicyId> read_policy_id_text(std::string_view text, const std::string& what);

@@ -40,6 +40,10 @@ Expected<ipsec::SaSettings> read_sa_text(std::string_view text, const std::strin
   return read_one(text, what, "sa", read_sa);
 }
 
+Expected<GivenSa> read_given_sa_text(std::string_view text, const std::string& what) {
+  return read_one(text, what, "sa", read_given_sa);
+}
+
 Expected<ipsec::Policy> read_policy_text(std::string_view text, const std::string& what) {
   return read_one(text, what, "policy", read_policy);
 }
