@@ -12,6 +12,7 @@
 #include "control/gateway.h"
 #include "control/gateway_snapshot.h"
 #include "control/pipeline_maker.h"
+#include "control/section_views.h"
 #include "control/stream_demands.h"
 
 namespace sluice::control {
@@ -124,6 +125,12 @@ Expected<std::string> Gateway::reload_now() {
   static_streams_ = std::move(after);
   ports_ = fresh.engine.ports;
   set_in_force(fresh);
+  // As at the start: what no other message says.
+  each_of_chain<engine::Advice>(fresh, [&](const engine::Advice& advice, engine::SectionView& view) {
+    for (const std::string& note : advice.notes(view, engine::Advice::Occasion::start)) {
+      spdlog::warn("reload: {}", fresh.placed(note));
+    }
+  });
   if (admission_) {
     if (const std::string note = admission_->burst_note(); !note.empty()) spdlog::warn("reload: {}", note);
   }

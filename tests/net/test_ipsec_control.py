@@ -135,6 +135,21 @@ def test_a_reload_leaves_what_the_api_has_brought(steered):
     assert steered.sas()["in"]["packets"] == before + 1
 
 
+def test_a_reload_notes_what_the_start_would(steered):
+    before = steered.gateway.text()
+    other = steered.section("sa", "out").replace(f"{OUT_SPI}", "0x7007").replace(hex(OUT_SPI), "0x7007")
+    with_group = other.replace('"aes128-sha1"', '"aes128-sha1-modp2048"')
+    assert with_group != other and "0x7007" in other
+    try:
+        assert "SAs of the file: 1 added" in steered.gateway.reload(f"{before}\n{with_group}\n")
+        notes = re.findall(r"warning reload: .*sluice\.toml:\d+: \[ipsec\] .*", steered.gateway.log())
+        assert sum("(modp2048): this is no part of an SA, and is ignored" in note for note in notes) == 1, steered.gateway.log()
+        assert sum("is used by no policy of the file" in note for note in notes) == 1, notes
+    finally:
+        assert "SAs of the file: 1 removed" in steered.gateway.reload(before)
+    assert len(re.findall(r"warning reload: .*\[ipsec\] ", steered.gateway.log())) == len(notes), "of a file without SAs there is nothing to say"
+
+
 def test_a_reload_changes_a_key(tmp_path):
     with Steered(tmp_path, of_file=True) as one:
         one.start()
