@@ -53,6 +53,7 @@ struct BenchOptions {
   bool checksums = true;              // frames have UDP checksums
   double overload = 0;                // times the saturated rate, with admission of streams off and on; 0: not
   std::string profile;                // overload: B_I is this profile's; empty: a share of the saturated rate
+  std::string ways = "lose";          // loss: how the GPU fails, between commas (failing_device.h)
   // ipsec: lists between commas; all empty: the bench's own rows
   std::string algorithms, sizes, sas;
 };
@@ -97,5 +98,6 @@ int bench_acl(const BenchOptions& options);
 int bench_inspect(const BenchOptions& options);
 int bench_ipsec(const BenchOptions& options);
 int bench_choice(const BenchOptions& options);
+int bench_loss(const BenchOptions& options);
 
 }  // namespace sluice::cli::bench

@@ -90,7 +90,7 @@ class ChoiceBench {
  private:
   template <class Measure>
   Expected<void> on(const std::string& device, const Measure& measure) {
-    auto running = chain_.run(device);
+    auto running = chain_.run(device, {});
     if (!running) return make_error(device + ": " + running.error().message);
     measure((*running)->rig());
     if (auto ok = (*running)->finish(); !ok) return make_error(device + ": " + ok.error().message);

@@ -30,8 +30,9 @@ class PlainRun : public ChoiceRun {
   std::unique_ptr<Rig> rig_;
 };
 
-Expected<std::unique_ptr<ChoiceRun>> run_plain(RigOptions options, const std::string& device) {
+Expected<std::unique_ptr<ChoiceRun>> run_plain(RigOptions options, const std::string& device, const RigChange& change) {
   choose_devices(device, options.engine);
+  if (change) change(options);
   auto rig = Rig::make(options);
   if (!rig) return tl::unexpected(rig.error());
   return std::make_unique<PlainRun>(std::move(*rig));
@@ -70,6 +71,8 @@ class Beds : public ChoiceBeds {
     auto table = RouterTable::make(std::move(*routes), {.ipv4 = 200'000, .ipv6 = 1'000});
     if (!table) return tl::unexpected(table.error());
     table_ = std::move(*table);
+    const auto has_rules = [](const std::string& name) { return name.starts_with("acl"); };
+    if (std::ranges::none_of(names(options_.only), has_rules)) return {};
     auto rules = InspectRules::load(options_);
     if (!rules) return tl::unexpected(rules.error());
     rules_ = std::move(*rules);
@@ -79,8 +82,8 @@ class Beds : public ChoiceBeds {
   std::vector<ChoiceChain> chains() override {
     std::vector<ChoiceChain> all = {
         {"route", "64 B",
-         [this](const std::string& device) {
-           return run_plain(router_rig(options_, *table_, 4, engine::Mode::full, device), device);
+         [this](const std::string& device, const RigChange& change) {
+           return run_plain(router_rig(options_, *table_, 4, engine::Mode::full, device), device, change);
          }},
         chain("acl + route", {.inspect = false, .mix = "64", .protocol = "udp", .payload = ""}),
         chain("acl + inspect + route", {.mix = "heavy-tail", .protocol = "udp", .payload = "text", .bounded = true}),
@@ -89,40 +92,43 @@ class Beds : public ChoiceBeds {
         ipsec("ipsec out", ipsec::Direction::out),
         ipsec("ipsec in", ipsec::Direction::in),
     };
-    if (options_.only.empty()) return all;
-    std::erase_if(all, [this](const ChoiceChain& one) {
-      const std::string wanted = "," + options_.only + ",";
-      return wanted.find("," + one.name + ",") == std::string::npos;
-    });
+    const std::vector<std::string> chosen = names(options_.only);
+    std::erase_if(all, [&](const ChoiceChain& one) { return std::ranges::find(chosen, one.name) == chosen.end(); });
     return all;
   }
 
  private:
   ChoiceChain chain(const std::string& name, const ChainCase& one) {
-    return {name, one.traffic(), [this, one](const std::string& device) {
-              return run_plain(chain_rig(options_, *table_, *rules_, one, device), device);
+    return {name, one.traffic(), [this, one](const std::string& device, const RigChange& change) {
+              return run_plain(chain_rig(options_, *table_, *rules_, one, device), device, change);
             }};
   }
   ChoiceChain media(const std::string& name, const std::string& suite) {
-    return {name, suite + " 1370 B", [this, suite](const std::string& device) { return run_media(suite, device); }};
+    return {name, suite + " 1370 B", [this, suite](const std::string& device, const RigChange& change) {
+              return run_media(suite, device, change);
+            }};
   }
   ChoiceChain ipsec(const std::string& name, ipsec::Direction direction) {
-    return {name, traffic_text({}),
-            [this, direction](const std::string& device) { return run_ipsec(direction, device); }};
+    return {name, traffic_text({}), [this, direction](const std::string& device, const RigChange& change) {
+              return run_ipsec(direction, device, change);
+            }};
   }
 
-  Expected<std::unique_ptr<ChoiceRun>> run_media(const std::string& suite, const std::string& device) {
+  Expected<std::unique_ptr<ChoiceRun>> run_media(const std::string& suite, const std::string& device,
+                                                 const RigChange& change) {
     media_options_ = options_;
     media_options_.suite = suite;
     auto bed = MediaBed::make(media_options_, {"1370", 5, 400, 4, 5, {0.73, 0.33}}, device, ceiling_);
     choose_devices(device, bed->rig.engine);
+    if (change) change(bed->rig);
     auto rig = Rig::make(bed->rig);
     if (!rig) return tl::unexpected(rig.error());
     return std::make_unique<MediaRun>(std::move(bed), std::move(*rig));
   }
 
-  Expected<std::unique_ptr<ChoiceRun>> run_ipsec(ipsec::Direction direction, const std::string& device) {
-    auto bed = IpsecBed::make(options_, *table_, {}, device, ceiling_);
+  Expected<std::unique_ptr<ChoiceRun>> run_ipsec(ipsec::Direction direction, const std::string& device,
+                                                 const RigChange& change) {
+    auto bed = IpsecBed::make(options_, *table_, {}, device, ceiling_, change);
     if (!bed) return tl::unexpected(bed.error());
     auto rig = (*bed)->begin(direction, verified_packets);
     if (!rig) return tl::unexpected(rig.error());
@@ -137,6 +143,15 @@ class Beds : public ChoiceBeds {
 };
 
 }  // namespace
+
+std::vector<std::string> ChoiceBeds::names(const std::string& only) {
+  std::vector<std::string> all = {"route",     "acl + route", "acl + inspect + route", "srtp", "srtp gcm",
+                                  "ipsec out", "ipsec in"};
+  if (only.empty()) return all;
+  std::erase_if(
+      all, [&](const std::string& name) { return ("," + only + ",").find("," + name + ",") == std::string::npos; });
+  return all;
+}
 
 Expected<std::unique_ptr<ChoiceBeds>> ChoiceBeds::make(const BenchOptions& options, double ceiling) {
   auto beds = std::make_unique<Beds>(options, ceiling);

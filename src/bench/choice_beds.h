@@ -1,4 +1,5 @@
-// The chains that `bench choice` puts on cores, on a GPU and on whichever is better.
+// The chains that `bench choice` puts on cores, on a GPU and on whichever is better, and that `bench loss` takes the
+// GPU from.
 #pragma once
 
 #include <functional>
@@ -24,8 +25,8 @@ class ChoiceRun {
 struct ChoiceChain {
   std::string name;     // "acl + route"
   std::string traffic;  // "64 B"
-  // On "cpu", "cuda:N" or "auto", with as many lanes on each.
-  std::function<Expected<std::unique_ptr<ChoiceRun>>(const std::string& device)> run;
+  // On "cpu", "cuda:N" or "auto", with as many lanes on each. `change`: the last one of the gateway; it may be empty.
+  std::function<Expected<std::unique_ptr<ChoiceRun>>(const std::string& device, const RigChange& change)> run;
 };
 
 // Those that --only names, by parts of their names; else all. What they stand on lives as long as this object does.
@@ -35,6 +36,9 @@ class ChoiceBeds {
   static Expected<std::unique_ptr<ChoiceBeds>> make(const BenchOptions& options, double ceiling);
   virtual ~ChoiceBeds() = default;
   virtual std::vector<ChoiceChain> chains() = 0;
+
+  // Of those that `only` names, or of all: before anything is loaded.
+  static std::vector<std::string> names(const std::string& only);
 };
 
 }  // namespace sluice::cli::bench

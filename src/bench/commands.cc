@@ -39,6 +39,7 @@ struct Bench {
   bool has_detection = false;                       // --rules, of detection, --acl and --only
   bool has_parts = false;                           // --only, batches or engine
   bool has_chains = false;                          // --only, of chains
+  bool has_ways = false;                            // --ways
   bool has_tunnels = false;                         // --only, out or in, --algorithms, --sizes, --sas; no --mix
   bool on_one_thread = false;                       // its chain's: no --forwarders
   double seconds = 2;                               // of each measurement, unless --seconds says another
@@ -112,6 +113,13 @@ constexpr Bench benches[] = {
      .has_table = true,
      .has_chains = true,
      .seconds = 0.6},
+    {.name = "loss",
+     .text = "A GPU that fails under 70 % load, for each chain: what is lost, and how long frames wait",
+     .run = bench::bench_loss,
+     .measures_gpu = true,
+     .has_table = true,
+     .has_chains = true,
+     .has_ways = true},
     {.name = "figures",
      .text = "The tables and figures of the paper on GPUs and real time (Zhang, Hu and Hua 2015), on this machine",
      .run = bench::bench_figures,
@@ -296,6 +304,13 @@ void add_own_options(CLI::App& command, const Bench& one, bench::BenchOptions& o
         "--only", options.only,
         "measure only these chains, between commas: route, 'acl + route', 'acl + inspect + route', srtp, "
         "'srtp gcm', 'ipsec out', 'ipsec in'");
+  }
+  if (one.has_ways) {
+    complete_with(command.add_option("--ways", options.ways,
+                                     "how it fails, several between commas: lose (given up at once), fault (a kernel's "
+                                     "bad address), endless (a kernel does not end)"),
+                  {"lose", "fault", "endless", "lose,fault,endless"})
+        ->capture_default_str();
   }
   if (one.has_tunnels) {
     command.add_option("--only", options.only, "out (packets are sealed) or in (opened); default: out,in");

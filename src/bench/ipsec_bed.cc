@@ -22,7 +22,6 @@ constexpr double warm_up_seconds = 0.15;
 constexpr std::uint32_t sealed_in_all = 1U << 15;  // many times what a cache holds
 constexpr unsigned most_of_a_batch = 4096, spare_frames = 2048;
 constexpr double most_by_cores = 0.01, most_dropped = 1e-4;
-constexpr double no_rate = 1e-3;  // frames a second of each lane: none in any time that counts
 
 // As `bench media` at 5 ms.
 HeldCase held_case(const std::string& mix) {
@@ -41,7 +40,7 @@ std::string traffic_text(const IpsecTraffic& traffic) {
 
 Expected<std::unique_ptr<IpsecBed>> IpsecBed::make(const BenchOptions& options, const RouterTable& table,
                                                    const IpsecTraffic& traffic, const std::string& device,
-                                                   double ceiling) {
+                                                   double ceiling, const RigChange& change) {
   auto tunnels = IpsecTunnels::make(traffic.algorithm, traffic.tunnels);
   if (!tunnels) return tl::unexpected(tunnels.error());
   RigOptions rig;
@@ -70,11 +69,12 @@ Expected<std::unique_ptr<IpsecBed>> IpsecBed::make(const BenchOptions& options, 
                      return element;
                    }}};
   const unsigned lanes = rig.lanes, frames = rig.frames;
-  rig.in_front = [&made, lanes, frames] {
+  rig.in_front.emplace_back([&made, lanes, frames] {
     auto source = std::make_unique<IpsecSource>(made.tunnels_, &made.sealed_, lanes, frames);
     made.source_ = source.get();
     return source;
-  };
+  });
+  if (change) change(rig);
   auto running = Rig::make(rig);
   if (!running) return tl::unexpected(running.error());
   bed->options_ = std::move(rig);
@@ -104,22 +104,10 @@ double IpsecBed::mean_clear_length() const {
   return sum / options_.lanes / options_.frames;
 }
 
-// No frame comes, and none is under way.
-Expected<void> IpsecBed::pause() {
-  if (!running_->engine().running()) return {};
-  running_->set_rate(no_rate * running_->lanes());
-  for (int tries = 0; tries < 2000; ++tries) {
-    sleep_for(std::chrono::milliseconds(1));
-    // A frame that was received before the rate changed is not counted yet.
-    if (tries >= 20 && running_->engine().stats().total.in_flight == 0) return {};
-  }
-  return make_error("frames are under way that do not leave");
-}
-
 Expected<void> IpsecBed::verify(Direction direction, std::uint64_t frames) {
   IpsecCheck& checks = source_->checks();
   const std::atomic<std::uint64_t>& count = direction == Direction::out ? checks.sealed : checks.opened;
-  if (auto ok = pause(); !ok) return ok;
+  if (auto ok = running_->pause(); !ok) return ok;
   source_->set(direction);
   source_->check(true);
   if (!running_->engine().running()) running_->engine().start();
@@ -128,7 +116,7 @@ Expected<void> IpsecBed::verify(Direction direction, std::uint64_t frames) {
   using Clock = std::chrono::steady_clock;
   const auto end = Clock::now() + std::chrono::seconds(20);
   while (count < before + frames && Clock::now() < end) sleep_for(std::chrono::milliseconds(1));
-  if (auto ok = pause(); !ok) return ok;
+  if (auto ok = running_->pause(); !ok) return ok;
   source_->check(false);
   source_->rest();
   if (const std::string wrong = checks.wrong(is_new_ && direction == Direction::out); !wrong.empty()) {
@@ -184,7 +172,7 @@ Expected<Rig*> IpsecBed::begin(Direction direction, std::uint64_t frames) {
 }
 
 Expected<void> IpsecBed::finish() {
-  if (auto ok = pause(); !ok) return ok;
+  if (auto ok = running_->pause(); !ok) return ok;
   if (auto ok = running_->finish(); !ok) return ok;
   const engine::EngineStats stats = running_->engine().stats();
   const std::uint64_t stopped = stats.drops[engine::stopped];

@@ -41,7 +41,7 @@ class IpsecBed {
   // `ceiling`: GB/s, for the sizes of queues. The table outlives it.
   static Expected<std::unique_ptr<IpsecBed>> make(const BenchOptions& options, const RouterTable& table,
                                                   const IpsecTraffic& traffic, const std::string& device,
-                                                  double ceiling);
+                                                  double ceiling, const RigChange& change = {});
 
   // First everything that leaves is looked at until `frames` have (ipsec_check.h), in the run that is measured then, as
   // fast as lanes poll: the middle of three rounds, which together take `seconds`. Errors: what was wrong; and, of a
@@ -61,7 +61,6 @@ class IpsecBed {
  private:
   IpsecBed(IpsecTunnels tunnels, SealedPackets sealed) : tunnels_(std::move(tunnels)), sealed_(std::move(sealed)) {}
   Expected<void> verify(ipsec::Direction direction, std::uint64_t frames);
-  Expected<void> pause();
   double mean_clear_length() const;  // outbound
   std::uint64_t metric(std::string_view name) const;
 

@@ -6,6 +6,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cstdlib>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -16,6 +17,7 @@
 #include "cli/completion.h"
 #include "cli/output_end.h"
 #include "cli/signals.h"
+#include "engine/engine.h"
 
 int main(int argc, char** argv) {
   sluice::cli::hold_signals();
@@ -38,5 +40,11 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     status = app.exit(error) == 0 ? 0 : 2;
   }
-  return sluice::cli::end_output(status);
+  status = sluice::cli::end_output(status);
+  // A GPU's work never ends: what CUDA does when a process exits would wait for it.
+  if (sluice::engine::is_left_behind()) {
+    spdlog::shutdown();
+    std::_Exit(status);
+  }
+  return status;
 }

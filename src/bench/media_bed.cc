@@ -82,12 +82,12 @@ std::unique_ptr<MediaBed> MediaBed::make(const BenchOptions& options, const Held
                      return std::make_unique<function::Srtp>(srtp_options(streams));
                    }}};
   MediaBed& made = *bed;
-  rig.in_front = [&made] {
+  rig.in_front.emplace_back([&made] {
     const bool returns = made.rig.engine.mode == engine::Mode::collector_only;
     auto source = std::make_unique<MediaSource>(made.streams, returns);
     made.source = source.get();
     return source;
-  };
+  });
   return bed;
 }
 

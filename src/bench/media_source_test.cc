@@ -81,11 +81,11 @@ class MediaSourceTest : public testing::Test {
                            return std::make_unique<Spoiler>(std::make_unique<function::Srtp>(std::move(srtp)),
                                                             one.spoils);
                          }}};
-    options.in_front = [&] {
+    options.in_front.emplace_back([&] {
       auto made = std::make_unique<MediaSource>(streams);
       source = made.get();
       return made;
-    };
+    });
     auto rig = Rig::make(options);
     EXPECT_TRUE(rig) << (rig ? "" : rig.error().message);
     if (!rig) return "no rig";

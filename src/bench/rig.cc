@@ -16,6 +16,7 @@
 namespace sluice::cli::bench {
 namespace {
 constexpr double window_seconds = 0.1;
+constexpr double no_rate = 1e-3;  // frames a second of each lane: none in any time that counts
 
 void sleep_seconds(double seconds) {
   std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
@@ -74,8 +75,8 @@ Expected<std::unique_ptr<Rig>> Rig::make(const RigOptions& options) {
           return tl::unexpected(last.error());
         }
         std::vector<std::unique_ptr<engine::Element>> elements;
-        if (options.in_front) {
-          elements.push_back(options.in_front());
+        for (const auto& make : options.in_front) {
+          elements.push_back(make());
         }
         for (const RigElement& element : options.elements) {
           elements.push_back(element.make(ports));
@@ -198,6 +199,17 @@ unsigned Rig::cores() const {
   }
   // Of a GPU, the worker's core is the gateway's too.
   return static_cast<unsigned>(cores.size()) + (engine_->gpu() != nullptr ? 1 : 0);
+}
+
+Expected<void> Rig::pause() {
+  if (!engine_->running()) return {};
+  set_rate(no_rate * lanes_);
+  for (int tries = 0; tries < 2000; ++tries) {
+    sleep_seconds(1e-3);
+    // A frame that was received before the rate changed is not counted yet.
+    if (tries >= 20 && engine_->stats().total.in_flight == 0) return {};
+  }
+  return make_error("frames are under way that do not leave");
 }
 
 Expected<void> Rig::finish() {

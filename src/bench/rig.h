@@ -38,11 +38,14 @@ struct RigOptions {
   unsigned frames = 16384;  // per lane
   unsigned ring = 0;        // of these, due ones that may wait to be received; 0: all
   bool ordered = false;     // frames come in the order of their addresses, also after some were dropped
-  // Makes an element that stands in front of all others and is in no chain's text, as for what brings frames.
-  std::function<std::unique_ptr<engine::Element>()> in_front;
+  // Each makes an element that stands in front of all others and is in no chain's text, as for what brings frames.
+  std::vector<std::function<std::unique_ptr<engine::Element>()>> in_front;
   // Puts something around the last element, for verification.
   std::function<std::unique_ptr<engine::Element>(std::unique_ptr<engine::Element>)> wrap;
 };
+
+// What is another in a gateway that somebody else describes, but not its lanes and frames.
+using RigChange = std::function<void(RigOptions& options)>;
 
 // What happened between two moments of a running gateway.
 struct Outcome {
@@ -118,6 +121,8 @@ class Rig : public Load {
   Hold hold(double seconds, bool while_clean) override;
   // The same in windows of another length.
   Hold hold_in_windows_of(double window, double seconds, bool while_clean);
+  // From now on no frame comes. Returns once none is under way; an Error when some do not leave within two seconds.
+  Expected<void> pause();
   // Ends the run; an Error when the counters do not add up, or when the CPU had to compute what the GPU was given.
   Expected<void> finish();
 
