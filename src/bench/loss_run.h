@@ -2,7 +2,7 @@
 //
 //   saturated -> at the offered rate for `seconds` -> the GPU fails, and is given up -> `seconds` -> no frame comes
 //
-// Counted is from the beginning of the offered rate until all that came has left or was dropped.
+// Frames are counted from the first one at the offered rate until all have left or were dropped.
 #pragma once
 
 #include <cstdint>
