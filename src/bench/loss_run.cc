@@ -116,7 +116,7 @@ class LossRun {
     figures_.after = outcome_between(given_up, stats(), at - up, 1e3 * engine.tsc_per_ns(), engine.options().mode);
     figures_.why = engine.gpu_loss(0).why();
     figures_.aside = stats().total.frames_aside;
-    figures_.regained = regained(samples_);
+    figures_.regained = regained(samples_, up);
     return {};
   }
 

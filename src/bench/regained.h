@@ -12,14 +12,15 @@ struct SentSample {
 };
 
 struct Regained {
-  double rate = 0;              // frames a second of all lanes together, in the last half of the time
-  double after_s = 0;           // of the slowest lane: the first sample from which it carries 90 % of that for 50 ms
+  double rate = 0;              // frames a second of all lanes together, in the end
+  double after_s = 0;           // of the slowest lane: from then on it carried 90 % of that for 50 ms
   double pause_s = 0;           // the longest that a lane sent nothing, but for those that stand still
-  unsigned standing_still = 0;  // lanes that sent nothing in the last half of the time
+  unsigned standing_still = 0;  // lanes that sent nothing in the end
 };
 inline constexpr double steady_seconds = 0.05, steady_share = 0.9;
 
-// Of samples in order, as many lanes in each.
-Regained regained(const std::vector<SentSample>& samples);
+// Of samples in order, as many lanes in each. The end is the last half of the time behind `settled_s`. A lane that
+// paused for 50 ms or longer is not steady before the longest such pause is over.
+Regained regained(const std::vector<SentSample>& samples, double settled_s = 0);
 
 }  // namespace sluice::cli::bench
