@@ -51,13 +51,15 @@ class LossRun {
     if (rig_->engine().gpu() == nullptr) return make_error("there is no GPU to lose");
     figures_.changes_frames = changes_frames(rig_->engine().pipeline());
     figures_.saturated = saturate(*rig_, plan_.seconds, plan_.settling);
-    figures_.offered = plan_.load * static_cast<double>(figures_.saturated.frames) / figures_.saturated.seconds;
+    figures_.offered = plan_.offered > 0
+                           ? plan_.offered
+                           : plan_.load * static_cast<double>(figures_.saturated.frames) / figures_.saturated.seconds;
     if (auto ok = rig_->pause(); !ok) return tl::unexpected(ok.error());
     begin_ = stats();
     rig_->set_rate(figures_.offered);
     rig_->measure(plan_.settling, 0);
     figures_.before = rig_->measure(0, plan_.seconds);
-    if (figures_.before.gpu_frames == 0) return make_error("the GPU has computed nothing before it failed");
+    if (stats().total.frames_gpu == 0) return make_error("the GPU has computed nothing before it failed");
     if (auto ok = lose(); !ok) return tl::unexpected(ok.error());
     if (auto ok = rig_->pause(); !ok) return tl::unexpected(ok.error());
     rig_->engine().stop();

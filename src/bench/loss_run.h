@@ -22,6 +22,7 @@ struct LossPlan {
   std::string device = "cuda:0";
   Failure failure = Failure::lose;
   double load = 0.7;      // the offered rate, of what the GPU carries saturated
+  double offered = 0;     // instead, frames a second of all lanes; 0: by `load`
   double seconds = 2;     // before the failure, and after the GPU was given up; of the saturated rate, too
   double settling = 0.3;  // in front of each measurement
   engine::Admit admission = engine::Admit::in_time;

@@ -19,28 +19,23 @@ constexpr const char* child_of = "SLUICE_BENCH_LOSS_CHILD";
 
 class LossRunTest : public testing::Test {
  protected:
-  // `cycle_us`: 0: the chain's own.
-  static void make_beds(double cycle_us) {
+  static void SetUpTestSuite() {
     const std::string path = testing::TempDir() + "sluice_loss_" + std::to_string(getpid());
     std::ofstream(path) << "10.0.0.0/8\n20.0.0.0/6\n100.64.0.0/10\n";
     BenchOptions options;
-    options.only = "route,srtp,ipsec out";
+    options.only = "route,srtp";
     options.table = path;
     options.lanes = 1;
     options.batch = 256;
     options.batches = 4;
     options.frames = 4096;
     options.rtp_streams = 20;
-    options.deadline_ms = cycle_us == 0 ? 100 : 500;
-    options.cycle_us = cycle_us;
-    options.overlap = cycle_us == 0 ? 0 : 1;
-    beds_.reset();  // a process has the files of one table
+    options.deadline_ms = 100;
     auto beds = ChoiceBeds::make(options, 1);
     unlink(path.c_str());
     ASSERT_TRUE(beds) << beds.error().message;
     beds_ = std::move(*beds);
   }
-  static void SetUpTestSuite() { make_beds(0); }
   static void TearDownTestSuite() { beds_.reset(); }
 
   static ChoiceChain chain(const std::string& name) {
@@ -50,8 +45,11 @@ class LossRunTest : public testing::Test {
     ADD_FAILURE() << "no chain " << name;
     return {};
   }
-  static LossFigures lose(const std::string& name, Failure failure) {
+  // `offered`: as LossPlan's, where the shim takes tenths of a second for a batch, and all frames are let in.
+  static LossFigures lose(const std::string& name, Failure failure, double offered = 0) {
     LossPlan plan;
+    plan.offered = offered;
+    if (offered > 0) plan.admission = engine::Admit::all;
     plan.failure = failure;
     plan.seconds = 0.3;
     const auto figures = measure_loss(chain(name), plan);
@@ -60,7 +58,6 @@ class LossRunTest : public testing::Test {
   }
   // Of every way.
   static void expect_nothing_lost(const LossFigures& figures) {
-    EXPECT_GT(figures.before.gpu_frames, 0U);
     EXPECT_GT(figures.after.cpu_frames, 0U);
     EXPECT_EQ(figures.after.gpu_frames, 0U);
     EXPECT_EQ(figures.others, 0U) << figures.others_text;
@@ -84,7 +81,7 @@ TEST_F(LossRunTest, OfARouterNothingIsLost) {
 }
 
 TEST_F(LossRunTest, OfSrtpOnlyWhatTheGpuMayHaveChanged) {
-  const LossFigures figures = lose("srtp", Failure::lose);
+  const LossFigures figures = lose("srtp", Failure::lose, 2000);
   expect_nothing_lost(figures);
   EXPECT_TRUE(figures.changes_frames);
   EXPECT_LE(figures.device_lost, 4U * 256) << "what batches hold";
@@ -127,17 +124,9 @@ TEST_F(LossChild, EndlessOfRoute) {
   end();
 }
 TEST_F(LossChild, EndlessOfSrtp) {
-  const LossFigures figures = lose("srtp", Failure::endless);
+  const LossFigures figures = lose("srtp", Failure::endless, 2000);
   expect_nothing_lost(figures);
-  EXPECT_GT(figures.device_lost, 0U);
-  end();
-}
-TEST_F(LossChild, EndlessOfIpsecOut) {
-  make_beds(20'000);  // the shim is slow, and batches of few packets are for cores
-  const LossFigures figures = lose("ipsec out", Failure::endless);
-  expect_nothing_lost(figures);
-  EXPECT_GT(figures.device_lost, 0U);
-  EXPECT_EQ(figures.aside, figures.device_lost) << "their buffers are not used again";
+  EXPECT_LE(figures.device_lost, 4U * 256) << "what batches hold";
   end();
 }
 
@@ -157,8 +146,7 @@ TEST_P(LossWithTheGpu, CostsWhatItMust) {
   EXPECT_TRUE(WIFEXITED(status)) << "by signal " << WTERMSIG(status);
   EXPECT_EQ(WEXITSTATUS(status), 0);
 }
-INSTANTIATE_TEST_SUITE_P(Ways, LossWithTheGpu,
-                         testing::Values("FaultOfRoute", "EndlessOfRoute", "EndlessOfSrtp", "EndlessOfIpsecOut"),
+INSTANTIATE_TEST_SUITE_P(Ways, LossWithTheGpu, testing::Values("FaultOfRoute", "EndlessOfRoute", "EndlessOfSrtp"),
                          [](const auto& info) { return std::string(info.param); });
 
 std::string missed_by(const LossFigures& figures) {

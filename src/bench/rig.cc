@@ -204,7 +204,7 @@ unsigned Rig::cores() const {
 Expected<void> Rig::pause() {
   if (!engine_->running()) return {};
   set_rate(no_rate * lanes_);
-  for (int tries = 0; tries < 2000; ++tries) {
+  for (int tries = 0; tries < 10'000; ++tries) {
     sleep_seconds(1e-3);
     // A frame that was received before the rate changed is not counted yet.
     if (tries >= 20 && engine_->stats().total.in_flight == 0) return {};

@@ -121,7 +121,7 @@ class Rig : public Load {
   Hold hold(double seconds, bool while_clean) override;
   // The same in windows of another length.
   Hold hold_in_windows_of(double window, double seconds, bool while_clean);
-  // From now on no frame comes. Returns once none is under way; an Error when some do not leave within two seconds.
+  // From now on no frame comes. Returns once none is under way; an Error when some do not leave within ten seconds.
   Expected<void> pause();
   // Ends the run; an Error when the counters do not add up, or when the CPU had to compute what the GPU was given.
   Expected<void> finish();
