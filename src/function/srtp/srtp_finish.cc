@@ -56,6 +56,7 @@ void Srtp::lost(engine::Batch& batch) {
     work.leg->channel->abandon(work.pending);
     work.stream->rare().drop(engine::device_lost);
     a.places[work.frame] = outcome::drop(engine::device_lost);
+    batch.drop(work.frame, engine::device_lost);  // its buffer stays aside as long as the device may write to it
   }
   a.header->jobs = 0;
 }
