@@ -74,6 +74,7 @@ class CudaCrypto final : public GpuCrypto {
     }
     for (Records& records : records_)
       if (records.record != nullptr) crypto::wipe(records.record, most_records_ * sizeof(KeyRecord));
+    if (follower_) table_.unfollow(*follower_);
   }
 
   Expected<void> create() {
@@ -107,7 +108,7 @@ class CudaCrypto final : public GpuCrypto {
     }
     Records& records = records_[next_];
     if (records.used != 0 || up_to_date()) return {};
-    records.used = table_.take_changes(follower_, {records.record, most_records_});
+    records.used = table_.take_changes(*follower_, {records.record, most_records_});
     for (const KeyRecord& record : std::span(records.record, records.used)) {
       tag_length_[record.slot] = record.key.tag_length;
       const Needs now = needs_of(record.key), before = std::exchange(needs_[record.slot], now);
@@ -127,7 +128,7 @@ class CudaCrypto final : public GpuCrypto {
     return records.read.record(stream);
   }
 
-  bool up_to_date() const override { return !table_.has_changes(follower_); }
+  bool up_to_date() const override { return !table_.has_changes(*follower_); }
 
   using GpuCrypto::run;
   Expected<void> run(std::span<const GpuBatch> batches, device::GpuStream& stream) override {
@@ -375,7 +376,7 @@ class CudaCrypto final : public GpuCrypto {
   KeyTable& table_;
   const GpuCryptoOptions options_;
   const std::size_t pitch_, most_records_;
-  unsigned follower_ = 0;
+  std::optional<unsigned> follower_;
   JobLauncher launcher_;
 
   device::DeviceMemory keys_;

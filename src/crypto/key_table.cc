@@ -22,11 +22,11 @@ struct Changes {
   std::vector<std::uint32_t> slots;
   std::vector<std::uint8_t> noted;  // by slot
   std::atomic<bool> any{false};
-  const Side* side;
+  const Side* side;  // null: nobody's
 
   Changes(std::uint32_t capacity, const Side& of) : noted(capacity), side(&of) { slots.reserve(capacity); }
   void note(std::uint32_t slot) {
-    if (noted[slot] == 0) {
+    if (side != nullptr && noted[slot] == 0) {
       noted[slot] = 1;
       slots.push_back(slot);
       any.store(true, std::memory_order_release);
@@ -148,13 +148,26 @@ void KeyTable::release(std::uint32_t slot) {
 
 unsigned KeyTable::follow(const Side& side) {
   const std::lock_guard lock(tables_->changing);
-  Changes& follower = tables_->followers.emplace_back(tables_->capacity, side);
+  auto& all = tables_->followers;
+  const auto left = std::ranges::find(all, nullptr, &Changes::side);
+  Changes& follower = left != all.end() ? *left : all.emplace_back(tables_->capacity, side);
+  follower.side = &side;
+  const auto number = static_cast<unsigned>(left != all.end() ? left - all.begin() : all.size() - 1);
   for (std::uint32_t slot = 0; slot < tables_->capacity; ++slot) {
     if (key(slot).cipher != Cipher::none) {
       follower.note(slot);
     }
   }
-  return static_cast<unsigned>(tables_->followers.size() - 1);
+  return number;
+}
+
+void KeyTable::unfollow(unsigned follower) {
+  const std::lock_guard lock(tables_->changing);
+  Changes& changes = tables_->followers[follower];
+  changes.side = nullptr;
+  changes.slots.clear();
+  std::ranges::fill(changes.noted, std::uint8_t{0});
+  changes.any.store(false);
 }
 
 std::size_t KeyTable::take_changes(unsigned follower, std::span<KeyRecord> records) {
