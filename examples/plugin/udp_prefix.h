@@ -33,6 +33,8 @@ class UdpPrefix final : public sluice::engine::Element, public sluice::engine::M
   sluice::engine::Shape shape() const override {
     return {.bytes_per_frame = 1, .payloads = sluice::engine::Payloads::read, .on_device = has_kernel};
   }
+  // It keeps nothing on a device, so a lost one may come back.
+  bool can_detach() const override { return true; }
   // Without a kernel the lane's core looks at frames when they come; with one, when the lane computes.
   void classify(sluice::engine::Batch& batch, sluice::engine::Span span) override {
     if (!has_kernel) look(batch, span);

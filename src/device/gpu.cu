@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <mutex>
 #include <utility>
 
 #include "base/machine.h"
@@ -20,28 +21,43 @@ class Health {
   bool lost() const { return lost_.load(std::memory_order_acquire); }
   // The first reason stays.
   void lose(std::string why) {
-    if (claimed_.exchange(true)) return;
+    const std::lock_guard lock(mutex_);
+    if (lost()) return;
     why_ = std::move(why);
     lost_.store(true, std::memory_order_release);
   }
-  std::string why() const { return lost() ? why_ : std::string(); }
+  void recover() {
+    const std::lock_guard lock(mutex_);
+    why_.clear();
+    lost_.store(false, std::memory_order_release);
+  }
+  std::string why() const {
+    const std::lock_guard lock(mutex_);
+    return why_;
+  }
   tl::unexpected<Error> error() const { return make_error("GPU lost: " + why()); }
 
  private:
-  std::atomic<bool> claimed_{false};
   std::atomic<bool> lost_{false};
+  mutable std::mutex mutex_;
   std::string why_;
 };
 
 class CudaStream final : public GpuStream {
  public:
   CudaStream(Health& health, int device) : health_(health), device_(device) {}
-  ~CudaStream() override {
-    for (cudaEvent_t event : events_)
-      if (event != nullptr) cudaEventDestroy(event);
-    if (stream_ != nullptr) cudaStreamDestroy(stream_);
-  }
+  ~CudaStream() override { close(); }
 
+  // Forgets its marks.
+  void close() {
+    for (cudaEvent_t& event : events_) {
+      if (event != nullptr) cudaEventDestroy(event);
+      event = nullptr;
+    }
+    if (stream_ != nullptr) cudaStreamDestroy(stream_);
+    stream_ = nullptr;
+    marked_ = taken_ = 0;
+  }
   Expected<void> open() {
     SLUICE_CUDA_TRY(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking));
     for (cudaEvent_t& event : events_) SLUICE_CUDA_TRY(cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
@@ -106,16 +122,12 @@ class CudaGpu final : public Gpu {
  public:
   explicit CudaGpu(GpuInfo info) : info_(std::move(info)) {}
   ~CudaGpu() override {
-    if (!has_ended()) {
+    if (!CudaGpu::has_ended()) {
       for (auto& stream : streams_) [[maybe_unused]] CudaStream* const stays = stream.release();
       return;
     }
-    gone_of(info_.index).store(Gone::answers);
-    cudaSetDevice(info_.index);
-    cudaDeviceSynchronize();  // nothing may still read what is freed below
+    release();
     streams_.clear();
-    for (void* memory : registered_) cudaHostUnregister(memory);
-    for (void* memory : pinned_) cudaFreeHost(memory);
   }
 
   Expected<void> open(unsigned streams) {
@@ -166,14 +178,45 @@ class CudaGpu final : public Gpu {
     health_.lose(why);
   }
 
- private:
-  // Asks without waiting.
-  bool has_ended() const {
+  bool has_ended() override {
     const Gone how = gone_of(info_.index).load();
     if (how == Gone::hangs) return false;
-    return how == Gone::answers || std::ranges::none_of(streams_, [](const auto& stream) {
-             return cudaStreamQuery(static_cast<cudaStream_t>(stream->raw())) == cudaErrorNotReady;
-           });
+    const bool ended = how == Gone::answers || std::ranges::none_of(streams_, [](const auto& stream) {
+                         return cudaStreamQuery(static_cast<cudaStream_t>(stream->raw())) == cudaErrorNotReady;
+                       });
+    if (ended) gone_of(info_.index).store(Gone::answers);
+    return ended;
+  }
+
+  Expected<void> reset() override {
+    if (!has_ended()) return make_error("work that it was given has not ended: only the end of this process ends it");
+    release();
+    SLUICE_CUDA_TRY(cudaDeviceReset());
+    cudaGetLastError();  // of the old context
+    if (auto ok = SLUICE_CUDA_CHECK(cudaSetDevice(info_.index)); !ok) {
+      return make_error(
+          "its driver gives this process no new context, as drivers do behind a fault: restart the "
+          "gateway (" +
+          ok.error().message + ")");
+    }
+    for (const auto& stream : streams_) {
+      if (auto ok = stream->open(); !ok) return ok;
+    }
+    health_.recover();
+    return {};
+  }
+
+ private:
+  // All that is of the context. Errors of one that has failed are no news.
+  void release() {
+    cudaSetDevice(info_.index);
+    cudaDeviceSynchronize();  // nothing may still read what is freed below
+    for (const auto& stream : streams_) stream->close();
+    for (void* memory : registered_) cudaHostUnregister(memory);
+    for (void* memory : pinned_) cudaFreeHost(memory);
+    registered_.clear();
+    pinned_.clear();
+    cudaGetLastError();
   }
   // Kernels get host pointers as they are; that needs unified addressing, which every 64-bit GPU since 2011 has.
   Expected<void> same_address(void* host, const char* what) {

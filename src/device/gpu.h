@@ -7,10 +7,11 @@
 // it while the program has one thread.
 //
 // Errors: control-path calls return Expected. A CUDA error on the packet path makes the GPU "lost": poll() returns
-// failed for every pending mark, and every later call fails at once. The engine then computes on the CPU.
+// failed for every pending mark, and every later call fails at once. The engine then computes on the CPU. reset() may
+// take the GPU again.
 //
-// Thread-safety: the control thread calls open() and register_host(). One thread, the device's worker, uses a
-// GpuStream.
+// Thread-safety: the control path calls open(), register_host(), has_ended() and reset(), one thread at a time. One
+// thread, the device's worker, uses a GpuStream.
 #pragma once
 
 #include <cstddef>
@@ -73,7 +74,7 @@ class Gpu {
   // Allocates pinned host memory, zeroed. The Gpu's destructor frees it.
   virtual Expected<void*> allocate_host(std::size_t bytes) = 0;
   virtual Expected<DeviceMemory> allocate_device(std::size_t bytes) = 0;
-  // True after an error from which the device does not recover; why() says which.
+  // True after an error from which the device does not recover but by reset(); why() says which.
   virtual bool lost() const = 0;
   virtual std::string why() const = 0;
   // Makes the GPU lost, for a reason that only the caller sees (a refused launch, a long silence), or for a test. The
@@ -82,6 +83,17 @@ class Gpu {
   // of DeviceMemory too, leave it until the process ends, and open() refuses that GPU until then. It is given back
   // after all if the GPU was `silent` and its work has ended.
   virtual void lose(const std::string& why, Gone how = Gone::answers) = 0;
+  // Of a lost GPU: whether all that it was given has ended, asked without waiting. From then on destructors give memory
+  // back.
+  virtual bool has_ended() = 0;
+  // Makes a lost GPU a new one, by destroying this process's CUDA context on it. Behind a fault a driver may give it no
+  // new one: then only another process can use the GPU.
+  // Streams keep their objects. All else is gone: what allocate_host() gave, what others have created on the GPU, and
+  // that host memory is registered, for any GPU. So destroy DeviceMemory, streams and events of this GPU before, stop
+  // the thread that uses it, and those of others that use memory which this one has registered. An Error: it has work
+  // that did not end (has_ended()), or the driver cannot. The GPU stays lost then, and the call may be repeated. Cost:
+  // up to some seconds, for a context and for pinning.
+  virtual Expected<void> reset() = 0;
 };
 
 }  // namespace sluice::device

@@ -24,6 +24,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <utility>
 #include <vector>
 
@@ -58,24 +59,32 @@ class TableMirror {
   virtual std::size_t device_bytes() const = 0;
 };
 
-// One table's mirrors, by Batch::device. Threads: as of one; add() before any other.
+// One table's mirrors, by Batch::device. Threads: as of one; set() on the control path, of a device that nothing
+// drives. A lock orders the control path, which none of the others takes.
 template <typename Mirror>
 class TableMirrors {
  public:
   // By device; null: it is lost, and gets nothing more.
   using Prepared = std::vector<std::unique_ptr<TableMirror::Prepared>>;
 
-  void add(std::unique_ptr<Mirror> mirror) { mirrors_.push_back(std::move(mirror)); }
+  // Null: the device is gone. Devices come first in the order of their numbers.
+  void set(std::size_t device, std::unique_ptr<Mirror> mirror) {
+    std::unique_ptr<Mirror> before;  // destroyed without the lock
+    const std::lock_guard lock(mutex_);
+    if (device == mirrors_.size()) mirrors_.emplace_back();
+    before = std::exchange(mirrors_[device], std::move(mirror));
+  }
   bool empty() const { return mirrors_.empty(); }
   Mirror& operator[](std::size_t device) const { return *mirrors_[device]; }
 
   // `prepare(mirror)`: its Expected<std::unique_ptr<TableMirror::Prepared>>.
   template <typename Prepare>
-  Expected<Prepared> prepare(const Prepare& prepare) const {
+  Expected<Prepared> prepare(const Prepare& prepare) {
     Prepared all;
+    const std::lock_guard lock(mutex_);
     for (const auto& mirror : mirrors_) {
       all.emplace_back();
-      if (mirror->lost()) continue;
+      if (!mirror || mirror->lost()) continue;
       auto one = prepare(*mirror);
       if (!one) return tl::unexpected(one.error());
       all.back() = std::move(*one);
@@ -83,17 +92,20 @@ class TableMirrors {
     return all;
   }
   void publish(Prepared all, const std::shared_ptr<const void>& of) {
+    const std::lock_guard lock(mutex_);
     for (std::size_t d = 0; d < mirrors_.size(); ++d) {
       if (all[d]) mirrors_[d]->publish(std::move(all[d]), of);
     }
   }
   std::size_t reclaim() {
     std::size_t held = 0;
-    for (const auto& mirror : mirrors_) held += mirror->reclaim();
+    const std::lock_guard lock(mutex_);
+    for (const auto& mirror : mirrors_) held += mirror ? mirror->reclaim() : 0;
     return held;
   }
 
  private:
+  std::mutex mutex_;
   std::vector<std::unique_ptr<Mirror>> mirrors_;
 };
 

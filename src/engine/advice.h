@@ -1,6 +1,7 @@
 // The trait of an element's type that gives advice on its section, besides mistakes.
 //
-// Thread-safety: called by the control thread. Sentences are for people; they contain no secret key.
+// Thread-safety: called by the control thread, or by the one that reloads. Sentences are for people; they contain no
+// secret key.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +18,7 @@ class Advice {
   static constexpr std::string_view trait_name = "advice";
   enum class Occasion : std::uint8_t {
     check,  // `sluice check`, perhaps on another host than the gateway's; it prints nothing else of the element
-    start,
+    start,  // or a reload
   };
   // What is no mistake but may surprise, a sentence each. Called if the element is in the chain and the file has no
   // mistake.

@@ -86,8 +86,8 @@ class DeviceChoice {
     std::uint64_t stalled;  // all of its stalls
     std::uint64_t busy;     // in rounds of the lane that moved something
   };
-  // After every receive that the lane had a batch for. `frames`: that it brought and that were let in; `now`: when, not
-  // used without any; `thread`: says a Thread.
+  // After every receive that the lane had a batch for. `frames`: that it brought and that were let in; `now`: when the
+  // lane looked, not when they had come; not used without any; `thread`: says a Thread.
   template <class Ask>
   void received(std::uint32_t frames, bool took_all, std::uint64_t now, const Ask& thread) {
     drained_ |= took_all;

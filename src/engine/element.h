@@ -124,10 +124,16 @@ class Element {
   // calls it.
   virtual Expected<void> prepare(const Plan& /*plan*/) { return {}; }
 
-  // Called once for each GPU, before traffic: uploads tables and allocates device memory, for the index
-  // DevicePlan::device. The element owns what it allocates. An element without device work does not override this,
-  // launch() and compute().
+  // Called for each GPU, before traffic, and again behind detach(): uploads tables and allocates device memory, for the
+  // index DevicePlan::device. The element owns what it allocates. An element without device work does not override
+  // this, launch() and compute().
   virtual Expected<void> attach(device::Gpu& /*gpu*/, const DevicePlan& /*plan*/) { return {}; }
+  // The device is lost, and its worker has ended: destroys all that attach() has made on it, while lanes run and other
+  // devices work. attach() may follow for the same DevicePlan::device, to begin anew. Control path, never beside
+  // attach() or reload(). An element with attach() that does not override this keeps the device from being reset
+  // (can_detach()).
+  virtual void detach(std::uint32_t /*device*/) {}
+  virtual bool can_detach() const { return !shape().on_device; }
 
   // Called when rows [span.first, span.end()) have arrived, at most `most_classified` (pipeline.h) of them. Their first
   // bytes are in cache. span.first is 0 for the first rows of a batch.

@@ -13,6 +13,7 @@ namespace sluice::engine {
 namespace {
 
 constexpr unsigned most_lanes_of_a_port = 64;
+constexpr std::chrono::seconds longest_reset(10);  // that stop() waits for
 std::atomic<bool> left_behind{false};
 static_assert(batch_range.least >= burst_size);
 
@@ -324,24 +325,6 @@ Plan Engine::lane_plan() const {
           .helpers = helper_count()};
 }
 
-Expected<void> Engine::pin_frames(device::Gpu& gpu) {
-  for (const auto& port : ports_) {
-    for (rte_mempool* pool : port->pools()) {
-      Expected<void> pinned;
-      port::for_each_area(pool, [&](void* base, std::size_t size) {
-        if (pinned) {
-          pinned = gpu.register_host(base, size);
-        }
-      });
-      if (!pinned) {
-        return make_error("port '" + port->name() +
-                          "': its frames cannot be pinned for the GPU: " + pinned.error().message);
-      }
-    }
-  }
-  return {};
-}
-
 // The GPUs were opened, and the bound was planned, by what the options say of the chain.
 Expected<void> Engine::open_jobs() {
   const bool submits = pipeline_->first<JobUser>() != nullptr;
@@ -368,57 +351,6 @@ Expected<void> Engine::open_jobs() {
   return {};
 }
 
-// Memory that one GPU has pinned is every GPU's.
-Expected<void> Engine::attach_devices() {
-  if (gpus_.empty()) {
-    return {};
-  }
-  if (auto pinned = pin_frames(*gpus_.front()); !pinned) {
-    return pinned;
-  }
-  const std::vector<int> worker_cores = placement_.worker_cores();
-  for (std::uint32_t device = 0; device < gpus_.size(); ++device) {
-    const DevicePlan plan{static_cast<std::uint32_t>(lanes_.size()),
-                          options_.batches,
-                          options_.batch,
-                          options_.memory.frame_bytes,
-                          options_.mode == Mode::full,
-                          device};
-    if (auto attached = pipeline_->attach(*gpus_[device], plan); !attached) {
-      return attached;
-    }
-    Worker::Parts parts{.gpu = gpus_[device].get(),
-                        .device = device,
-                        .pipeline = pipeline_.get(),
-                        .lanes = {},
-                        .clock = clocks_[device].get(),
-                        .timing = timing_,
-                        .mode = options_.mode,
-                        .core = worker_cores[device],
-                        .busy = placement_.busy,
-                        .scheduling = placement_.scheduling,
-                        .jobs = jobs_ ? &jobs_->device(device) : nullptr,
-                        .silence = options_.device_silence};
-    for (const auto& lane : lanes_) {
-      parts.lanes.push_back(lane.get());
-    }
-    workers_.push_back(std::make_unique<Worker>(std::move(parts)));
-  }
-  return {};
-}
-
-bool Engine::gpu_up(std::size_t gpu) const {
-  const Clock& clock = *clocks_[gpu];
-  return clock.device_up.load(std::memory_order_relaxed) || clock.ended_up.load(std::memory_order_relaxed);
-}
-
-bool Engine::gpu_up() const {
-  for (std::size_t gpu = 0; gpu < gpus_.size(); ++gpu) {
-    if (!gpu_up(gpu)) return false;
-  }
-  return !gpus_.empty();
-}
-
 void Engine::start() {
   running_ = true;
   reserved_.emplace(placement_.cores());
@@ -434,10 +366,12 @@ void Engine::start() {
 }
 
 void Engine::stop() {
-  if (!running_) {
+  if (!running_.exchange(false)) {
     return;
   }
-  running_ = false;
+  // A reset may hang in the driver.
+  const std::unique_lock lock(device_mutex_, longest_reset);
+  is_stuck_ |= !lock;
   if (jobs_) jobs_->refuse();
   for (const auto& lane : lanes_) {
     lane->stop_receiving();
@@ -474,19 +408,10 @@ void Engine::stop() {
   }
 }
 
-void Engine::look_at_devices() {
-  for (std::uint32_t g = 0; g < gpus_.size(); ++g) {
-    if (clocks_[g]->loss.how() != Loss::hung || gpus_[g]->lost()) continue;
-    log_loss(*gpus_[g], clocks_[g]->loss);
-    gpus_[g]->lose(clocks_[g]->loss.why(), device::Gone::hangs);
-    if (jobs_) jobs_->device(g).take_away();
-  }
-}
-
 // Never destroyed.
 void Engine::leave_behind() {
   struct Remains {
-    std::vector<void*> host_memory;
+    std::unique_ptr<BatchMemory> batch_memory, spare_memory;
     std::vector<std::unique_ptr<device::Gpu>> gpus;
     std::vector<std::unique_ptr<port::Port>> ports;
     std::unique_ptr<Pipeline> pipeline;
@@ -496,8 +421,8 @@ void Engine::leave_behind() {
     std::vector<std::unique_ptr<Worker>> workers;
   };
   static auto& all = *new std::vector<Remains>;
-  all.push_back({std::move(host_memory_), std::move(gpus_), std::move(ports_), std::move(pipeline_), std::move(clocks_),
-                 std::move(lanes_), std::move(jobs_), std::move(workers_)});
+  all.push_back({std::move(batch_memory_), std::move(spare_memory_), std::move(gpus_), std::move(ports_),
+                 std::move(pipeline_), std::move(clocks_), std::move(lanes_), std::move(jobs_), std::move(workers_)});
   left_behind.store(true);
 }
 
@@ -527,9 +452,6 @@ Engine::~Engine() {
     port->close();  // all of them before the first one's frames go: a driver may hold frames of any
   }
   ports_.clear();
-  for (void* base : host_memory_) {
-    std::free(base);
-  }
 }
 
 EngineStats Engine::stats() const {

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -16,6 +17,7 @@
 
 #include "base/error.h"
 #include "device/gpu.h"
+#include "engine/batch_memory.h"
 #include "engine/bound.h"
 #include "engine/compute_helpers.h"
 #include "engine/engine_stats.h"
@@ -68,6 +70,12 @@ class Engine {
   const Clock& gpu_clock(std::size_t gpu) const { return *clocks_[gpu]; }
   // Gives up a GPU whose worker hangs: who waits for its tables and jobs waits no more. Cheap when there is none.
   void look_at_devices();
+  // Takes a lost GPU again: its context, what the elements and jobs have on it, and its worker begin anew, while lanes
+  // compute on their cores; then lanes go back to it. While the first GPU is reset, which has pinned the memory of all,
+  // the others pause. An Error says why it cannot be, and changes nothing, or that it failed, and may be repeated. Any
+  // thread; stop() waits for it, ten seconds at most, and then leaves it behind. Not beside Pipeline::reload(). Cost:
+  // up to some seconds.
+  Expected<void> reset_device(std::size_t gpu);
   // Whether a worker, or a GPU's work, is left behind, for stop() does not wait for it. What it may touch stays in
   // memory when the engine goes.
   bool is_stuck() const { return is_stuck_; }
@@ -107,6 +115,7 @@ class Engine {
   Expected<void> open_host_path();
   Expected<void*> batch_memory(std::size_t bytes);
   DeviceMemory spare_memory();
+  void deal_devices();
   Expected<void> build_lanes();
   Expected<void> add_lane(std::uint16_t port, std::uint16_t lane_of_port);
   std::size_t most_lanes_of_a_thread() const;
@@ -116,6 +125,13 @@ class Engine {
   Plan lane_plan() const;
   Expected<void> pin_frames(device::Gpu& gpu);
   Expected<void> attach_devices();
+  Expected<void> attach_device(std::uint32_t device);
+  DevicePlan device_plan(std::uint32_t device) const;
+  Expected<void> why_not_reset(std::size_t gpu) const;
+  Expected<void> pause_device(std::size_t gpu);
+  Expected<void> renew_device(std::uint32_t device);
+  void resume_device(std::size_t gpu);
+  Expected<void> pin_memory(device::Gpu& gpu);
   Expected<void> open_jobs();
   void leave_behind();
 
@@ -125,7 +141,7 @@ class Engine {
   PortTable port_table_;
   std::vector<std::string> notes_;
   double tsc_per_ns_ = 1;
-  std::vector<void*> host_memory_;
+  std::unique_ptr<BatchMemory> batch_memory_, spare_memory_;
   std::vector<std::unique_ptr<device::Gpu>> gpus_;
   std::vector<std::unique_ptr<port::Port>> ports_;
   std::unique_ptr<Pipeline> pipeline_;
@@ -133,6 +149,7 @@ class Engine {
   std::vector<std::unique_ptr<Clock>> clocks_;  // of each device; at least one
   FrameTap tap_;
   ChoiceTurns turns_;
+  std::vector<std::uint32_t> dealt_;  // of each lane, its GPU
   std::vector<std::unique_ptr<Lane>> lanes_;
   std::unique_ptr<ComputeHelpers> helpers_;  // null: none
   std::vector<std::unique_ptr<LaneThread>> threads_;
@@ -140,6 +157,8 @@ class Engine {
   std::vector<std::unique_ptr<Worker>> workers_;  // of each GPU
   std::optional<ReservedCores> reserved_;         // while it runs
   std::atomic<bool> running_{false};
+  std::size_t pinned_by_ = 0;      // the GPU that has all memory registered
+  std::timed_mutex device_mutex_;  // of a reset, and of stop()
   bool is_stuck_ = false;
 };
 

@@ -78,6 +78,27 @@ TEST_F(Choosing, IsOnItsCoreUnderALowLoadBehindAFullOne) {
   finish();
 }
 
+// What came meanwhile is carried at once. It says nothing about what the core can do.
+TEST_F(Choosing, ALaneThatStoodStillStaysOnItsCore) {
+  Options few = options();
+  for (auto& port : few.ports) port.device += ",rate=50000";
+  auto gpu = std::make_unique<JitterGpu>(2);
+  run_.engine = make_engine(few, std::move(gpu));
+  ASSERT_TRUE(run_.engine);
+  auto& peer = peer_of(*run_.engine);
+  watch_order(run_, 1);
+  for (unsigned times = 0; times < 5; ++times) {
+    peer.stand_still_again();  // for 30 ms
+    if (times == 0) run_.engine->start();
+    std::this_thread::sleep_for(std::chrono::milliseconds(150));
+  }
+  for (const EngineStats::Lane& lane : run_.engine->stats().lanes) {
+    EXPECT_EQ(lane.choice->moves, 0U);
+    EXPECT_EQ(lane.frames_gpu, 0U);
+  }
+  finish();
+}
+
 TEST_F(Choosing, IsOnItsCoreWhenTheGpuIsLost) {
   start(rte_get_tsc_hz() / 50'000, options());
   ASSERT_TRUE(comes(all_on_gpu));

@@ -1,5 +1,6 @@
-// A real GPU that fails, each way in a process of its own, because it is of no use to that process any more. On the
-// SIMT shim its faults stand in for kernels that fault or never end (device/fault_kernels.h).
+// A real GPU that fails, and comes back where it can: each way in a process of its own, because where it cannot it is
+// of no use to that process any more. On the SIMT shim its faults stand in for kernels that fault or never end
+// (device/fault_kernels.h).
 #include <gtest/gtest.h>
 #include <spawn.h>
 #include <sys/wait.h>
@@ -11,6 +12,7 @@
 #include <string>
 
 #include "../tests/support/gpu.h"
+#include "device/copy.h"
 #include "device/fault_kernels.h"
 #include "engine/trial_test.h"
 
@@ -21,14 +23,23 @@ constexpr const char* child_of = "SLUICE_LOSS_CHILD";
 
 enum class Fault { none, faults, endless, refused, hangs };
 
-// Its next launch fails.
+// Its next launch fails. What it has on the GPU is a word, which tells whether the GPU works.
 class FailingElement : public PeerElement {
  public:
   using PeerElement::PeerElement;
   Expected<void> attach(device::Gpu& gpu, const DevicePlan& /*plan*/) override {
     gpu_ = &gpu;
-    return {};
+    auto memory = gpu.allocate_device(sizeof(std::uint64_t));
+    if (!memory) return tl::unexpected(memory.error());
+    word_ = std::move(*memory);
+    const std::uint64_t up = 0x123456789abcdef;
+    std::uint64_t down = 0;
+    auto copied = device::copy(gpu, word_.as<void>(), &up, sizeof up);
+    copied = copied ? device::copy(gpu, &down, word_.as<void>(), sizeof down) : copied;
+    return copied && down != up ? make_error("the GPU has lost a word") : copied;
   }
+  void detach(std::uint32_t /*device*/) override { word_ = {}; }
+  bool can_detach() const override { return true; }
   Expected<void> launch(Batch& batch, device::GpuStream& stream) override {
     if (auto ok = PeerElement::launch(batch, stream); !ok) return ok;
     switch (next.exchange(Fault::none)) {
@@ -51,6 +62,7 @@ class FailingElement : public PeerElement {
 
  private:
   device::Gpu* gpu_ = nullptr;
+  device::DeviceMemory word_;
 };
 
 // In the child.
@@ -88,7 +100,7 @@ class LossChild : public testing::Test {
     Engine& engine = *run_.engine;
     engine.start();
     EXPECT_TRUE(comes([&] { return engine.stats().total.frames_gpu > 100'000; }));
-    element_->next.store(fault);
+    element_->next.store(fault_ = fault);
     EXPECT_TRUE(comes([&] { return !engine.gpu_up(); }));
     EXPECT_EQ(engine.gpu_loss(0).how(), how) << engine.gpu_loss(0).why();
     const std::uint64_t sent = engine.stats().total.tx_frames;
@@ -102,6 +114,7 @@ class LossChild : public testing::Test {
                 static_cast<unsigned long>(during.total.frames_aside));
     const bool in_doubt = how != Loss::failed;
     EXPECT_EQ(during.total.frames_aside, in_doubt ? during.drops[device_lost] : 0U);
+    come_back(!in_doubt);
     engine.stop();
     const EngineStats stats = engine.stats();
     expect_conserved(stats);
@@ -116,8 +129,31 @@ class LossChild : public testing::Test {
     std::_Exit(HasFailure() ? 1 : 0);
   }
 
+  void come_back(bool can) {
+    Engine& engine = *run_.engine;
+    const auto began = std::chrono::steady_clock::now();
+    const auto done = engine.reset_device(0);
+    const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - began;
+    // Behind a fault a driver may give no new context.
+    const bool is_shim = engine.gpu()->info().name == "host SIMT shim";
+    if (can && !done && !is_shim && fault_ == Fault::faults) {
+      std::printf("it is not back: %s\n", done.error().message.c_str());
+      EXPECT_NE(done.error().message.find("restart the gateway"), std::string::npos);
+      EXPECT_FALSE(engine.gpu_up());
+      const std::uint64_t computed = engine.stats().total.frames_cpu;
+      EXPECT_TRUE(comes([&] { return engine.stats().total.frames_cpu > computed + 10'000; }));
+      return;
+    }
+    EXPECT_EQ(done.has_value(), can) << (done ? "it is back" : done.error().message);
+    if (!done) return;
+    const std::uint64_t before = engine.stats().total.frames_gpu;
+    EXPECT_TRUE(comes([&] { return engine.stats().total.frames_gpu > before + 100'000; }));
+    std::printf("it is back after a reset of %.0f ms\n", took.count());
+  }
+
   Trial run_;
   FailingElement* element_ = nullptr;
+  Fault fault_ = Fault::none;
 };
 
 TEST_F(LossChild, FaultingKernel) {

@@ -5,7 +5,9 @@
 #include <cstring>
 
 #include "base/units.h"
+#include "device/name.h"
 #include "engine/engine.h"
+#include "engine/gpu_spread.h"
 
 namespace sluice::engine {
 namespace {
@@ -21,17 +23,10 @@ constexpr std::chrono::nanoseconds probe_every = std::chrono::milliseconds(250);
 
 }  // namespace
 
+// Memory that one GPU has pinned is every GPU's.
 Expected<void*> Engine::batch_memory(std::size_t bytes) {
-  if (!gpus_.empty()) {
-    return gpus_.front()->allocate_host(bytes);
-  }
-  void* base = std::aligned_alloc(64, bytes);
-  if (base == nullptr) {
-    return make_error("out of memory for batches: lower [engine] batch or batches");
-  }
-  std::memset(base, 0, bytes);
-  host_memory_.push_back(base);
-  return base;
+  if (!batch_memory_) batch_memory_ = std::make_unique<BatchMemory>(gpu());
+  return batch_memory_->allocate(bytes);
 }
 
 // Of batches that a core computes in the place of those that a GPU keeps. Where there is one, no GPU gets them, and
@@ -39,12 +34,8 @@ Expected<void*> Engine::batch_memory(std::size_t bytes) {
 DeviceMemory Engine::spare_memory() {
   if (gpus_.empty()) return nullptr;
   if (gpus_.size() > 1) return [this](std::size_t bytes) { return batch_memory(bytes); };
-  return [this](std::size_t bytes) -> Expected<void*> {
-    void* const base = std::aligned_alloc(64, bytes);
-    if (base == nullptr) return make_error("out of memory for spare batches: lower [engine] batch or batches");
-    host_memory_.push_back(base);
-    return base;
-  };
+  if (!spare_memory_) spare_memory_ = std::make_unique<BatchMemory>(nullptr);
+  return [this](std::size_t bytes) { return spare_memory_->allocate(bytes); };
 }
 
 Expected<void> Engine::build_lanes() {
@@ -58,6 +49,7 @@ Expected<void> Engine::build_lanes() {
       if (helpers_) threads_.back()->set_share(helpers_->add_share());
     }
   }
+  deal_devices();
   std::size_t bytes = 0;
   for (std::uint16_t p = 0; p < ports_.size(); ++p) {
     const std::size_t first = lanes_.size();
@@ -73,6 +65,30 @@ Expected<void> Engine::build_lanes() {
                    std::to_string(options_.batch) + " frames each (" + std::to_string(bytes >> 10) +
                    " KB of descriptors)");
   return {};
+}
+
+// A lane's frames are on the node of its port, and its core is there if it can be (placement.h).
+void Engine::deal_devices() {
+  if (gpus_.empty()) return;
+  const Topology machine = this_machine();
+  std::vector<int> lanes, gpus;
+  for (const auto& port : ports_) {
+    for (unsigned l = 0; l < port->options().lane_count(); ++l) {
+      const int core = placement_.lane_cores[lanes.size() % placement_.lane_cores.size()];
+      lanes.push_back(port->numa_node() >= 0 ? port->numa_node() : machine.node_of(core));
+    }
+  }
+  for (const auto& gpu : gpus_) gpus.push_back(gpu->info().numa_node);
+  dealt_ = deal_lanes(lanes, gpus);
+  for (std::size_t g = 0; gpus_.size() > 1 && g < gpus_.size(); ++g) {
+    std::size_t has = 0, far = 0;
+    for (std::size_t l = 0; l < lanes.size(); ++l) {
+      has += dealt_[l] == g ? 1 : 0;
+      far += dealt_[l] == g && gpus[g] >= 0 && lanes[l] >= 0 && lanes[l] != gpus[g] ? 1 : 0;
+    }
+    notes_.push_back(device::gpu_name(gpus_[g]->info().index) + ": " + counted_text(has, "lane") +
+                     (far == 0 ? "" : ", " + std::to_string(far) + " of them on another NUMA node"));
+  }
 }
 
 // Where no element has jobs to share there is nothing to help with.
@@ -133,7 +149,7 @@ Expected<void> Engine::add_lane(std::uint16_t port, std::uint16_t lane_of_port) 
                     .host_ports = host_path_->host_ports(),
                     .drains_injected = lane_of_port == 0,
                     .pipeline = pipeline_.get(),
-                    .clock = clocks_[index % clocks_.size()].get(),
+                    .clock = clocks_[dealt_.empty() ? 0 : dealt_[index]].get(),
                     .mode = options_.mode,
                     .computes_below = computes_below,
                     .deadline_tsc = ticks(options_.deadline),

@@ -48,6 +48,19 @@ void JobDevice::join() {
   for (const Kind& kind : kinds_) kind.queue->gpu_joins();
 }
 
+void JobDevice::detach() {
+  for (const Kind& kind : kinds_) kind.queue->kind().detach(parts_.device);
+}
+
+Expected<void> JobDevice::attach() {
+  for (const Kind& kind : kinds_) {
+    if (auto ok = kind.queue->kind().attach(*parts_.gpu, parts_.device); !ok) return tl::unexpected(ok.error());
+  }
+  next_ = 0;
+  makes_up_ = false;
+  return {};
+}
+
 bool JobDevice::has_waiting() const {
   return joined_ && (held_ != nullptr || std::ranges::any_of(kinds_, [](const Kind& kind) {
                        return kind.queue->has_waiting(JobQueue::By::gpu);

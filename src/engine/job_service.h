@@ -47,6 +47,9 @@ class JobDevice {
 
   // The queues count on it from here on.
   void join();
+  // Of a GPU that it has left, while its worker does not run (JobKind::detach(), attach()).
+  void detach();
+  Expected<void> attach();
   // A look at what is under way, or, when nothing is and the pace allows it, at what waits: how much it moved. An
   // Error: the GPU has failed, and leave() follows. `frames`: whether batches of frames are on the GPU. Where none are,
   // the next launch waits for no cycle: one that comes meets this launch, and then one in each cycle, as any other.

@@ -107,6 +107,8 @@ class ScriptedGpu : public device::Gpu {
   bool lost() const override { return lost_; }
   std::string why() const override { return "made to fail"; }
   void lose(const std::string&, device::Gone = device::Gone::answers) override { lost_ = true; }
+  bool has_ended() override { return true; }
+  Expected<void> reset() override { return make_error("no reset for a test"); }
   bool is_slow = false, refuses_marks = false;
 
  private:

@@ -60,9 +60,12 @@ class JobKind {
   };
   virtual Shape shape() const = 0;
 
-  // Called by the control thread once for each GPU, before any job: allocates what launch() needs. False: GPUs do no
-  // jobs of this kind.
+  // Called by the control thread for each GPU, before any job, and again behind detach(): allocates what launch()
+  // needs. False: GPUs do no jobs of this kind.
   virtual Expected<bool> attach(device::Gpu& /*gpu*/, std::uint32_t /*device*/) { return false; }
+  // The GPU is lost, and its worker has ended: destroys all that attach() has made on it. attach() may follow for the
+  // same device, to begin anew. A kind with attach() has to have this.
+  virtual void detach(std::uint32_t /*device*/) {}
 
   // Whether GPUs can do this job; if not, a core does. Called by any thread.
   virtual bool on_device(const std::byte* /*job*/) const { return true; }

@@ -14,7 +14,8 @@ namespace sluice::engine {
 Lane::Lane(Parts parts, std::vector<std::unique_ptr<BatchRing>> rings, FlowInbox inbox)
     : parts_(std::move(parts)),
       clocks_(parts_.clocks.empty() ? std::vector{parts_.clock} : parts_.clocks),
-      device_(static_cast<std::uint32_t>(std::ranges::find(clocks_, parts_.clock) - clocks_.begin())),
+      home_(static_cast<std::uint32_t>(std::ranges::find(clocks_, parts_.clock) - clocks_.begin())),
+      device_(home_),
       rings_(std::move(rings)),
       ring_(rings_.front().get()),
       inbox_(std::move(inbox)),
@@ -90,8 +91,10 @@ void Lane::time_point(std::uint64_t cycles) {
 // Of those that are up, the one with the fewest lanes. What the lost one has goes to this core.
 void Lane::find_device() {
   const auto is_up = [](const Clock* one) { return one->device_up.load() && one->loss.how() == Loss::none; };
-  auto best = clocks_.end();
-  for (auto one = clocks_.begin(); one != clocks_.end(); ++one) {
+  const auto home = clocks_.begin() + home_;
+  auto best = is_up(*home) ? home : clocks_.end();
+  if (best != home && is_up(&clock())) return;
+  for (auto one = clocks_.begin(); best != home && one != clocks_.end(); ++one) {
     if (is_up(*one) && (best == clocks_.end() || (*one)->lanes.load() < (*best)->lanes.load())) best = one;
   }
   if (best == clocks_.end()) return;
@@ -100,16 +103,20 @@ void Lane::find_device() {
   device_.store(static_cast<std::uint32_t>(best - clocks_.begin()));
 }
 
+// What is collected already is for where the lane was: elements have judged what that can do.
 void Lane::choose_device() {
-  if (clock().loss.how() != Loss::none && clocks_.size() > 1) [[unlikely]]
+  const std::uint32_t before = device();
+  if (clocks_.size() > 1 && (clock().loss.how() != Loss::none || before != home_)) [[unlikely]]
     find_device();
-  const bool device_up = clock().device_up.load(std::memory_order_relaxed);
+  const bool device_up = clock().device_up.load(std::memory_order_acquire);
   if (choice_) choice_->set_device_up(device_up);
   const bool on_device = device_up && (choice_ ? choice_->on_device() : !load_.low());
-  if (on_device_.load(std::memory_order_relaxed) != on_device) {
-    on_device_.store(on_device, std::memory_order_relaxed);
+  const bool was_on_device = on_device_.load(std::memory_order_relaxed);
+  if (on_device && open_count_ != 0 && (!was_on_device || device() != before)) [[unlikely]]
+    ring_->open()->is_probe = true;
+  on_device_.store(on_device, std::memory_order_relaxed);
+  if (was_on_device != on_device || device() != before) [[unlikely]]
     clock().bell.ring();  // from now on the worker's time points are waited for
-  }
 }
 
 // What a frame takes this thread if it computes it, too.
@@ -399,7 +406,8 @@ unsigned Lane::receive() {
     load = let_in = count;
   }
   if (choice_) {
-    choice_->received(let_in, took_all_, now, thread());
+    // By when the lane looks, not by when frames came: a backlog, as behind a stall, is carried as fast as can be.
+    choice_->received(let_in, took_all_, let_in == 0 ? 0 : rte_rdtsc(), thread());
   } else {
     load_.received(load, took_all_, now, cost_here());
   }
@@ -407,7 +415,9 @@ unsigned Lane::receive() {
   if (open_count_ != 0) {
     const bool full = batch->capacity - batch->count < burst_size;
     if (device_computes()) {
-      if (choice_ && let_in != 0 && batch->count == let_in && choice_->probe_due(now)) [[unlikely]] {
+      if (batch->is_probe) [[unlikely]] {
+        hand_over(*batch);
+      } else if (choice_ && let_in != 0 && batch->count == let_in && choice_->probe_due(now)) [[unlikely]] {
         probe(*batch);
       } else if (full) {
         collected_counters_.sealed_full.add(1);

@@ -73,7 +73,7 @@ class Lane {
     bool shares_queue;        // receives from inbox() instead of the queue: `queue` belongs to another lane of the port
     FrameTap* tap = nullptr;  // null: nobody ever looks at frames
     // Of all devices, `clock` among them, by index; empty: that one alone. When its device is lost, the lane's batches
-    // go to another one that is up.
+    // go to another one that is up, until its own is again.
     std::vector<Clock*> clocks = {};
     // The lane may choose between its core and its device (device_choice.h), in the place of computes_below. `turns`:
     // of all lanes; null: it may not.
@@ -203,7 +203,8 @@ class Lane {
 
   Parts parts_;
   std::vector<Clock*> clocks_;
-  std::atomic<std::uint32_t> device_{0};
+  const std::uint32_t home_;  // the device that it was dealt to
+  std::atomic<std::uint32_t> device_;
   std::vector<std::unique_ptr<BatchRing>> rings_;
   BatchRing* const ring_;  // of the first pass
   FlowInbox inbox_;

@@ -259,7 +259,11 @@ bool Lane::is_given_up(const Batch& batch) {
   Clock& clock = *clocks_[batch.device];
   if (clock.takes_back.load(std::memory_order_acquire)) return true;
   // Its worker may not look for this lane's batches any more.
-  if (clock.loss.how() != Loss::none) return batch.state.load(std::memory_order_relaxed) == BatchState::sealed;
+  const bool is_lost = clock.loss.how() != Loss::none, pauses = clock.pauses.load(std::memory_order_relaxed);
+  if (is_lost || pauses || batch.device != device()) {
+    if (batch.state.load(std::memory_order_relaxed) == BatchState::sealed) return true;
+    if (is_lost || pauses) return false;
+  }
   const std::uint64_t limit = clock.longest_call.load(std::memory_order_relaxed) / 2;
   const std::uint64_t now = rte_rdtsc();
   if (limit == 0 || now < batch.sealed_tsc + limit) return false;

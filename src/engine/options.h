@@ -67,6 +67,8 @@ struct Options {
   unsigned streams = 4;   // CUDA streams
   // For which a GPU may not answer before it is given up; 0: as docs/device-failure.md says.
   std::chrono::nanoseconds device_silence{0};
+  // After which a lost GPU is taken again by itself; 0: never. The gateway's, not the engine's.
+  std::chrono::nanoseconds device_return{std::chrono::seconds(10)};
   Poll poll = Poll::automatic;
   Scheduling scheduling = Scheduling::normal;
   Admit admission = Admit::automatic;

@@ -146,6 +146,17 @@ Expected<void> Pipeline::attach(device::Gpu& gpu, const DevicePlan& plan) {
   return {};
 }
 
+void Pipeline::detach(std::uint32_t device) {
+  for (const auto& element : elements_) element->detach(device);
+}
+
+std::optional<std::size_t> Pipeline::without_detach() const {
+  for (std::size_t e = 0; e < elements_.size(); ++e) {
+    if (!elements_[e]->can_detach()) return e;
+  }
+  return std::nullopt;
+}
+
 void Pipeline::classify(Batch& batch, Span span) {
   for (Span part{span.first, 0}; part.first < span.end(); part.first += part.count) {
     part.count = std::min<std::uint32_t>(span.end() - part.first, most_classified);

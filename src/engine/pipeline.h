@@ -92,6 +92,9 @@ class Pipeline {
   Expected<void> check_memory(const Plan& plan) const;
   Expected<void> prepare(Plan plan);
   Expected<void> attach(device::Gpu& gpu, const DevicePlan& plan);
+  void detach(std::uint32_t device);
+  // The slot of the first element that cannot; none: all can.
+  std::optional<std::size_t> without_detach() const;
 
   // A lane's, for a batch of Batch::pass.
   void classify(Batch& batch, Span span);

@@ -49,6 +49,11 @@ class SilenceLimit {
   static SilenceLimit learned(std::uint64_t least, std::uint64_t most) { return {std::min(least, most), most}; }
 
   std::uint64_t get() const { return limit_; }
+  // As at first.
+  void forget() {
+    longest_ = 0;
+    limit_ = most_;
+  }
   // What was waited for took so long.
   void took(std::uint64_t ticks) {
     longest_ = std::max(ticks, longest_ - longest_ / forgets);

@@ -64,6 +64,11 @@ class PeerElement : public Element,
     work(core_ticks_per_frame * span.count);
     answer(batch, span);
   }
+  // In the hundredth call from now on.
+  void stand_still_again() {
+    calls_.store(0);
+    stands_still = true;
+  }
   static void work(std::uint64_t ticks) {
     for (const std::uint64_t end = rte_rdtsc() + ticks; rte_rdtsc() < end;) {
     }
@@ -109,7 +114,7 @@ class PeerElement : public Element,
   std::uint64_t forwarding_ticks_per_frame = 0;  // with a bound
   bool changes_frames = false;                   // so that a batch that may have been begun is lost
   bool gives_to_host = false;                    // every frame
-  bool stands_still = false;                     // for 30 ms, once, when it classifies for the hundredth time
+  std::atomic<bool> stands_still{false};         // for 30 ms, once, when it classifies for the hundredth time
 
  private:
   PortTable ports_;
@@ -162,6 +167,7 @@ class JitterGpu : public device::Gpu {
       return device::MarkState::done;
     }
     unsigned pending_marks() const override { return static_cast<unsigned>(due_.size()); }
+    void forget() { due_.clear(); }
 
    private:
     JitterGpu& gpu_;
@@ -182,7 +188,13 @@ class JitterGpu : public device::Gpu {
   const device::GpuInfo& info() const override { return info_; }
   unsigned stream_count() const override { return static_cast<unsigned>(streams_.size()); }
   device::GpuStream& stream(unsigned i) override { return *streams_[i]; }
-  Expected<void> register_host(void*, std::size_t) override { return {}; }
+  Expected<void> register_host(void*, std::size_t) override {
+    if (refuses_memory) return make_error("no memory for a test");
+    ++registered;
+    return {};
+  }
+  std::size_t registered = 0;
+  bool refuses_memory = false;
   Expected<void*> allocate_host(std::size_t bytes) override {
     memory_.push_back(std::aligned_alloc(64, bytes));
     std::memset(memory_.back(), 0, bytes);
@@ -199,6 +211,19 @@ class JitterGpu : public device::Gpu {
     lost_.store(true);
   }
   device::Gone gone() const { return gone_.load(); }
+  bool has_ended() override { return !hangs_.load() && !blocks_.load(); }
+  Expected<void> reset() override {
+    registered = 0;
+    if (refuses_resets > 0) {
+      --refuses_resets;
+      return make_error("no reset for a test");
+    }
+    for (const auto& stream : streams_) stream->forget();
+    gone_.store(device::Gone::answers);
+    lost_.store(false);
+    return {};
+  }
+  unsigned refuses_resets = 0;
   // One launch fails, and what was launched before goes on.
   void refuse() { refuses_.store(true); }
   // Its work does not end, until it does.

@@ -67,17 +67,20 @@ Worker::Worker(Parts parts)
 void Worker::start() {
   parts_.clock->looked_tsc.set(rte_rdtsc());
   parts_.clock->longest_call.store(longest_call(), std::memory_order_relaxed);
-  parts_.clock->device_up.store(parts_.mode != Mode::full || parts_.pipeline->device_ready(parts_.device));
-  if (parts_.jobs != nullptr && parts_.mode == Mode::full) parts_.jobs->join();
+  if (!given_up_) {
+    parts_.clock->device_up.store(parts_.mode != Mode::full || parts_.pipeline->device_ready(parts_.device));
+    if (parts_.jobs != nullptr && parts_.mode == Mode::full) parts_.jobs->join();
+  }
   thread_ = std::thread([this] { run(); });
 }
 
 bool Worker::stop() {
   stopping_.store(true);
-  if (!thread_.joinable()) return true;
+  if (!thread_.joinable()) return !left_behind_;
   parts_.clock->bell.ring();
   if (!has_ended()) {
     thread_.detach();
+    left_behind_ = true;
     return false;
   }
   thread_.join();
@@ -99,6 +102,29 @@ bool Worker::has_ended() {
     std::this_thread::sleep_for(std::chrono::microseconds(100));
   }
   return true;
+}
+
+bool Worker::settle() {
+  if (given_up_) reap_lost();
+  fail_sealed();
+  return !has_pending();
+}
+
+void Worker::resume() {
+  if (parts_.gpu->lost()) lose_device(parts_.gpu->why());
+  stopping_.store(false);
+  ended_.store(false);
+  parts_.clock->ended_up.store(false);
+}
+
+void Worker::begin_again() {
+  for (Stream& stream : streams_) stream = Stream{.pending = std::move(stream.pending)};
+  given_up_ = false;
+  left_.store(false);
+  silence_limit_.forget();
+  call_limit_.forget();
+  stopping_.store(false);
+  ended_.store(false);
 }
 
 std::uint64_t Worker::longest_call() const {
@@ -455,13 +481,13 @@ void Worker::reap_lost() {
 }
 
 void Worker::leave_device() {
-  left_ = true;
   const bool answers = !has_pending() && !parts_.clock->takes_back.load();
   if (!answers) parts_.clock->takes_back.store(true, std::memory_order_release);
   if (parts_.jobs != nullptr) parts_.jobs->leave(answers ? rte_rdtsc() + silence_limit_.get() : 0);
   parts_.pipeline->device_gone(parts_.device);
   // Last, because a lost GPU answers every mark with a failure: what follows its tables gives up now.
   parts_.gpu->lose(parts_.clock->loss.why(), answers ? device::Gone::answers : device::Gone::silent);
+  left_.store(true, std::memory_order_release);
 }
 
 }  // namespace sluice::engine

@@ -72,6 +72,16 @@ class Worker {
   bool stop();
   // Whether the thread has ended; waits for it for as long as stop() does.
   bool has_ended();
+  // Whether it has given up its device and all that waits for it.
+  bool has_left() const { return left_.load(std::memory_order_acquire); }
+  // These two behind stop(), on the same thread.
+  // Hands back what lanes have sealed, or what the device has answered for, since the thread ended. False: it has not
+  // answered for all.
+  bool settle();
+  // start() may follow: what it knows of its device stays.
+  void resume();
+  // The same, when its device is as new (Gpu::reset()) and nothing is left (settle()): only the counters stay.
+  void begin_again();
 
   const WorkerCounters& counters() const { return counters_; }
   // Time from sealing a batch to handing it back, in time-stamp counter ticks: T_S of the running
@@ -151,12 +161,13 @@ class Worker {
   std::uint64_t overrun_tsc_ = 0;
   std::uint64_t slow_launch_tsc_ = 0;
   SilenceLimit silence_limit_, call_limit_;
-  SilenceWatch lost_silence_;  // of the device, since it was given up
-  bool given_up_ = false;      // on the device: it gets no more
-  bool left_ = false;          // and its tables, jobs and what it has not answered for are given up, too
+  SilenceWatch lost_silence_;      // of the device, since it was given up
+  bool given_up_ = false;          // on the device: it gets no more
+  std::atomic<bool> left_{false};  // and its tables, jobs and what it has not answered for are given up, too
   // Launches that a stream may have under way.
   unsigned depth_ = device::GpuStream::max_marks;
   std::atomic<bool> stopping_{false}, ended_{false};
+  bool left_behind_ = false;  // the thread hangs, and is detached
   std::thread thread_;
 };
 

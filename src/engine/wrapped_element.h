@@ -17,6 +17,8 @@ class WrappedElement : public Element, public Wrapper {
   Shape shape() const override { return inner_->shape(); }
   Expected<void> prepare(const Plan& plan) override { return inner_->prepare(plan); }
   Expected<void> attach(device::Gpu& gpu, const DevicePlan& plan) override { return inner_->attach(gpu, plan); }
+  void detach(std::uint32_t device) override { inner_->detach(device); }
+  bool can_detach() const override { return inner_->can_detach(); }
   void classify(Batch& batch, Span span) override { inner_->classify(batch, span); }
   Expected<void> launch(Batch& batch, device::GpuStream& stream) override { return inner_->launch(batch, stream); }
   void compute(Batch& batch, Span span) override { inner_->compute(batch, span); }

@@ -69,6 +69,9 @@ class CryptoJobs final : public engine::JobKind {
 
   Shape shape() const override;
   Expected<bool> attach(device::Gpu& gpu, std::uint32_t device) override;
+  void detach(std::uint32_t device) override {
+    if (device < devices_.size()) devices_[device] = {};
+  }
   bool on_device(const std::byte* job) const override;
   Expected<bool> ready(std::uint32_t device, device::GpuStream& stream) override;
   Expected<void> launch(engine::JobBatch jobs, std::uint32_t device, device::GpuStream& stream) override;

@@ -6,6 +6,11 @@
 #include "engine/traits.h"
 
 namespace sluice::function {
+namespace {
+
+constexpr std::uint64_t none_waits = ~std::uint64_t{0};  // of a GPU that does not count
+
+}  // namespace
 
 Expected<void> DeviceCrypto::attach(device::Gpu& gpu, const engine::DevicePlan& plan, crypto::KeyTable& keys,
                                     std::uint32_t packet_bytes) {
@@ -14,8 +19,17 @@ Expected<void> DeviceCrypto::attach(device::Gpu& gpu, const engine::DevicePlan& 
       gpu, keys,
       {.max_packets = plan.batch_capacity, .max_packet_bytes = packet_bytes, .together = engine::most_of_one_lane});
   if (!made) return tl::unexpected(made.error());
-  devices_.emplace_back(new OnDevice{&keys, std::move(*made), {installs}});
+  if (plan.device == devices_.size()) devices_.emplace_back(new OnDevice{&keys, nullptr, {none_waits}});
+  OnDevice& on = *devices_[plan.device];
+  on.crypto = std::move(*made);
+  on.installs.store(installs, std::memory_order_release);
   return {};
+}
+
+void DeviceCrypto::detach(std::uint32_t device) {
+  if (device >= devices_.size()) return;
+  gone(device);
+  devices_[device]->crypto.reset();
 }
 
 Expected<void> DeviceCrypto::begin_cycle(std::uint32_t device, device::GpuStream& stream) {
@@ -27,11 +41,11 @@ Expected<void> DeviceCrypto::begin_cycle(std::uint32_t device, device::GpuStream
 }
 
 void DeviceCrypto::gone(std::uint32_t device) {
-  devices_[device]->installs.store(~std::uint64_t{0}, std::memory_order_release);
+  devices_[device]->installs.store(none_waits, std::memory_order_release);
 }
 
 std::uint64_t DeviceCrypto::installs() const {
-  std::uint64_t least = ~std::uint64_t{0};
+  std::uint64_t least = none_waits;
   for (const auto& device : devices_) least = std::min(least, device->installs.load(std::memory_order_acquire));
   return least;
 }

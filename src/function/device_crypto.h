@@ -2,10 +2,10 @@
 // by now, and the jobs of batches.
 //
 // A packet whose key is not on all GPUs yet is computed by a core: which GPU its batch goes to is not known when it is
-// collected.
+// collected. A lost GPU does not count. When it comes back, what was collected before does not go to it (lane.h).
 //
-// Thread-safety: attach() on the control thread, before the others; begin_cycle(), gone() and run() of a device on its
-// worker's thread; installs() any thread.
+// Thread-safety: attach() and detach() on the control path, of a device whose worker does not run; begin_cycle(),
+// gone() and run() of a device on its worker's thread; installs() any thread.
 #pragma once
 
 #include <atomic>
@@ -26,6 +26,7 @@ class DeviceCrypto {
   // The GPU of index plan.device. `packet_bytes`: the longest packet, from Job::data to the end of the tag.
   Expected<void> attach(device::Gpu& gpu, const engine::DevicePlan& plan, crypto::KeyTable& keys,
                         std::uint32_t packet_bytes);
+  void detach(std::uint32_t device);
   bool is_there() const { return !devices_.empty(); }
   // What is launched from now on finds the keys, whatever its stream.
   Expected<void> begin_cycle(std::uint32_t device, device::GpuStream& stream);

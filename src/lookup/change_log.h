@@ -33,7 +33,7 @@ class Trie;
 
 class ChangeLog {
  public:
-  // `abandoned`: whether the mirror is gone for good (a lost GPU); its claim on blocks then ends. Called on the trie's
+  // `abandoned`: whether the mirror is gone (a lost GPU); its claim on blocks then ends. Called on the trie's
   // thread.
   ChangeLog(Trie& trie, std::function<bool()> abandoned);
   ~ChangeLog();

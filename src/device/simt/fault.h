@@ -8,8 +8,9 @@
 namespace sluice::simt {
 
 // After `skip` more runtime calls, the next `calls` calls of the fake CUDA runtime fail with cudaErrorUnknown. With
-// `sticky` the first one breaks the device, as an illegal address does on a GPU: every call fails until clear_faults().
-// Counted are the calls that can fail on a GPU: everything but cudaGetLastError and its like, and the freeing calls.
+// `sticky` the first one breaks the device, as an illegal address does on a GPU: every call fails until clear_faults(),
+// or cudaDeviceReset(). Counted are the calls that can fail on a GPU: everything but cudaGetLastError and its like, and
+// the freeing calls.
 void fail_calls(unsigned calls, unsigned skip = 0, bool sticky = false);
 // From now on no work ends: events that are recorded are not ready, and what was recorded before is. False: all of it
 // has ended. Who waits for the device meanwhile, as some freeing calls do, is counted and does not wait.

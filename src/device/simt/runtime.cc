@@ -227,6 +227,14 @@ cudaError_t cudaDeviceSynchronize() {
   return enter();
 }
 
+// Cures a broken device. Memory that was not freed before is lost on a GPU, so it is refused here.
+cudaError_t cudaDeviceReset() {
+  note_wait();
+  broken = cudaSuccess;
+  SLUICE_SIMT_ENTER;
+  return device_bytes() == 0 && pinned_bytes() == 0 ? cudaSuccess : note(cudaErrorUnknown);
+}
+
 cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total_bytes) {
   SLUICE_SIMT_ENTER;
   *total_bytes = std::size_t{4} << 30;

@@ -230,8 +230,12 @@ Expected<void> Acl::attach(device::Gpu& gpu, const engine::DevicePlan& plan) {
   if (!plan.launches) return {};
   auto made = lookup::acl::GpuClassifier::create(gpu, RuleSet::without_egress(options_.rules, options_.plan), newest_);
   if (!made) return make_error("[acl] " + made.error().message);
-  mirrors_.add(std::move(*made));
+  mirrors_.set(plan.device, std::move(*made));
   return {};
+}
+
+void Acl::detach(std::uint32_t device) {
+  if (!mirrors_.empty()) mirrors_.set(device, nullptr);
 }
 
 void Acl::classify(engine::Batch& batch, engine::Span span) {

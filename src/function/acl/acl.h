@@ -86,6 +86,8 @@ class Acl final : public engine::Element,
   void* find_trait(std::string_view name) override;
   Expected<void> prepare(const engine::Plan& plan) override;
   Expected<void> attach(device::Gpu& gpu, const engine::DevicePlan& plan) override;
+  void detach(std::uint32_t device) override;
+  bool can_detach() const override { return true; }
   void classify(engine::Batch& batch, engine::Span span) override;
   Expected<void> launch(engine::Batch& batch, device::GpuStream& stream) override;
   // Not behind an inspector, which has to see what the rules deny.

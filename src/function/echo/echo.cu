@@ -101,6 +101,7 @@ Echo::~Echo() = default;
 
 Expected<void> Echo::attach(device::Gpu& gpu, const engine::DevicePlan& plan) {
   if (path_ == EchoPath::direct) return {};
+  staging_.resize(std::max<std::size_t>(staging_.size(), plan.device + 1));
   for (unsigned s = 0; s < gpu.stream_count(); ++s) {
     auto staging = std::make_unique<Staging>();
     staging->stream = &gpu.stream(s);
@@ -113,9 +114,13 @@ Expected<void> Echo::attach(device::Gpu& gpu, const engine::DevicePlan& plan) {
     for (device::Event* event : {&staging->is_up, &staging->is_down}) {
       if (auto ok = event->create(); !ok) return ok;
     }
-    staging_.push_back(std::move(staging));
+    staging_[plan.device].push_back(std::move(staging));
   }
   return {};
+}
+
+void Echo::detach(std::uint32_t device) {
+  if (device < staging_.size()) staging_[device].clear();
 }
 
 Expected<void> Echo::launch(engine::Batch& batch, device::GpuStream& stream) {
@@ -129,9 +134,10 @@ Expected<void> Echo::launch(engine::Batch& batch, device::GpuStream& stream) {
 Expected<void> Echo::enqueue(engine::Batch& batch, device::GpuStream& stream) {
   const auto main = static_cast<cudaStream_t>(stream.raw());
   const Work whole{batch.frame, batch.length, verdicts(batch), batch.count, {}, {}, key_ * 0x01010101u};
-  const auto found =
-      std::find_if(staging_.begin(), staging_.end(), [&](const auto& s) { return s->stream == &stream; });
-  if (found == staging_.end()) return run(whole, direct_blocks, main);
+  if (batch.device >= staging_.size()) return run(whole, direct_blocks, main);
+  const auto& all = staging_[batch.device];
+  const auto found = std::ranges::find_if(all, [&](const auto& s) { return s->stream == &stream; });
+  if (found == all.end()) return run(whole, direct_blocks, main);
   Staging& staging = **found;
   if (device::staging_pitch(batch.max_length) > staging.pitch || batch.count > staging.rows)
     return run(whole, direct_blocks, main);

@@ -49,6 +49,8 @@ class Echo final : public PeerElement, public engine::Recovery {
             .ends_chain = true};
   }
   Expected<void> attach(device::Gpu& gpu, const engine::DevicePlan& plan) override;
+  void detach(std::uint32_t device) override;
+  bool can_detach() const override { return true; }
   Expected<void> launch(engine::Batch& batch, device::GpuStream& stream) override;
   void compute(engine::Batch& batch, engine::Span span) override;
   // Of each row of the batch.
@@ -67,7 +69,7 @@ class Echo final : public PeerElement, public engine::Recovery {
   std::uint8_t key_;
   EchoPath path_;
   std::uint64_t piece_bytes_;
-  std::vector<std::unique_ptr<Staging>> staging_;
+  std::vector<std::vector<std::unique_ptr<Staging>>> staging_;  // by DevicePlan::device
 };
 
 }  // namespace sluice::function

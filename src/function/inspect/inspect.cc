@@ -256,8 +256,12 @@ Expected<void> Inspect::attach(device::Gpu& gpu, const engine::DevicePlan& plan)
   auto matcher = match::GpuMatcher::create(gpu, newest_->gram_table(), match::GpuMatcher::default_sync_bytes, false,
                                            generation_of(*newest_));
   if (!matcher) return make_error("[inspect] " + matcher.error().message);
-  mirrors_.add(std::move(*matcher));
+  mirrors_.set(plan.device, std::move(*matcher));
   return {};
+}
+
+void Inspect::detach(std::uint32_t device) {
+  if (!mirrors_.empty()) mirrors_.set(device, nullptr);
 }
 
 // A step of the way of new tables to the GPU. From the last one on launches search for the new rules' keys.

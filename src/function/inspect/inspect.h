@@ -96,6 +96,8 @@ class Inspect final : public engine::Element,
   Expected<void> check_memory(const engine::Plan& plan) const override;
   Expected<void> prepare(const engine::Plan& plan) override;
   Expected<void> attach(device::Gpu& gpu, const engine::DevicePlan& plan) override;
+  void detach(std::uint32_t device) override;
+  bool can_detach() const override { return true; }
   void classify(engine::Batch& batch, engine::Span span) override;
   Expected<void> launch(engine::Batch& batch, device::GpuStream& stream) override;
   bool join(const engine::Batch& batch, FusedWork& work) override;

@@ -93,6 +93,8 @@ class Ipsec final : public engine::Element,
   void* find_trait(std::string_view name) override;
   Expected<void> prepare(const engine::Plan& plan) override;
   Expected<void> attach(device::Gpu& gpu, const engine::DevicePlan& plan) override;
+  void detach(std::uint32_t device) override { devices_.detach(device); }
+  bool can_detach() const override { return true; }
   // From the first authenticated byte to the end of the ICV, at most, for a GPU where frames have `frame_bytes`: ESP
   // behind the longest of outer headers (Ethernet, IPv6, UDP). What is longer is kept from the GPU.
   static constexpr std::uint32_t device_packet_bytes(std::uint32_t frame_bytes) { return frame_bytes - 62; }

@@ -91,6 +91,8 @@ class Router : public engine::Element,
   // Makes the tables and loads what the configuration itself says about routes.
   Expected<void> prepare(const engine::Plan& plan) override;
   Expected<void> attach(device::Gpu& gpu, const engine::DevicePlan& plan) override;
+  void detach(std::uint32_t device) override;
+  bool can_detach() const override { return true; }
   void admit(engine::Batch& batch, engine::Span span) override;
   void classify(engine::Batch& batch, engine::Span span) override;
   Expected<void> launch(engine::Batch& batch, device::GpuStream& stream) override;
@@ -160,8 +162,9 @@ class Router : public engine::Element,
   std::vector<std::uint64_t> port_macs_;  // of the devices, as packet::mac_word
   std::vector<std::uint32_t> port_mtus_;
   std::unique_ptr<lookup::Fib> fib_;
-  std::vector<std::unique_ptr<OnDevice>> devices_;  // by DevicePlan::device; none on the CPU
-  std::atomic<bool> any_mac_{false};                // for the lanes; a reload may change it
+  // By DevicePlan::device; none on the CPU. What is in one is null while its device is gone.
+  std::vector<std::unique_ptr<OnDevice>> devices_;
+  std::atomic<bool> any_mac_{false};  // for the lanes; a reload may change it
   std::unique_ptr<AdjacencyTable> adjacencies_;
   std::unique_ptr<RouteTable> table_;
   StaticRoutes statics_;

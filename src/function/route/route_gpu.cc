@@ -21,30 +21,47 @@ Expected<void> Router::attach(device::Gpu& gpu, const engine::DevicePlan& plan) 
   if (!plan.launches) {
     return {};
   }
-  auto made = std::make_unique<OnDevice>();
   auto trie4 = lookup::Trie::create(4, lookup::Fib::default_groups(4, options_.max_ipv4));
   auto trie6 = lookup::Trie::create(6, lookup::Fib::default_groups(6, options_.max_ipv6));
   if (!trie4 || !trie6) {
     return tl::unexpected(!trie4 ? trie4.error() : trie6.error());
   }
-  made->trie4 = std::move(*trie4);
-  made->trie6 = std::move(*trie6);
-  Expected<void> attached = fib_->attach(*made->trie4);
-  attached = attached ? fib_->attach(*made->trie6) : attached;
-  if (!attached) {
-    return attached;
-  }
-  auto gpu_fib = lookup::GpuFib::create(gpu, *made->trie4, *made->trie6, first_sync_bytes);
+  if (plan.device == devices_.size()) devices_.push_back(std::make_unique<OnDevice>());
+  OnDevice& on = *devices_[plan.device];
+  on.trie4 = std::move(*trie4);
+  on.trie6 = std::move(*trie6);
+  Expected<void> attached = table_->while_held([&] {
+    const auto first = fib_->attach(*on.trie4);
+    return first ? fib_->attach(*on.trie6) : first;
+  });
+  auto gpu_fib =
+      attached ? lookup::GpuFib::create(gpu, *on.trie4, *on.trie6, first_sync_bytes) : tl::unexpected(attached.error());
   if (!gpu_fib) {
+    detach(plan.device);
     return tl::unexpected(gpu_fib.error());
   }
-  made->fib = std::move(*gpu_fib);
-  devices_.push_back(std::move(made));
+  on.fib = std::move(*gpu_fib);
   return {};
 }
 
+void Router::detach(std::uint32_t device) {
+  if (device >= devices_.size()) return;
+  OnDevice& on = *devices_[device];
+  on.fib.reset();
+  on.ready = false;
+  on.next_sync = {};
+  // Nothing is looked up in the next hops that its tables name.
+  table_->while_held([&] {
+    for (auto* trie : {&on.trie4, &on.trie6}) {
+      if (*trie) fib_->detach(**trie);
+    }
+  });
+  on.trie4.reset();
+  on.trie6.reset();
+}
+
 bool Router::devices_follow() const {
-  return std::ranges::all_of(devices_, [](const auto& device) { return device->fib->up_to_date(); });
+  return std::ranges::all_of(devices_, [](const auto& device) { return !device->fib || device->fib->up_to_date(); });
 }
 
 bool Router::device_ready(std::uint32_t device) {

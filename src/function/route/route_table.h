@@ -53,6 +53,12 @@ class RouteTable : public ControlPlane {
   void set_link(PortIndex port, bool up, std::uint32_t mtu) override;
   void set_source(std::optional<PortIndex> port, int family, const packet::IpAddress& address) override;
   void set_ingress(PortIndex port, const PortIngress& ingress) override;
+  // Calls it while nobody changes the forwarding table.
+  template <typename Call>
+  auto while_held(const Call& call) {
+    const std::lock_guard lock(mutex_);
+    return call();
+  }
   // Whose frames the ports take.
   const IngressTable& ingress() const { return ingress_; }
   // Whether the port's device itself has a link. Its link is up when this and set_link() both say so: the kernel

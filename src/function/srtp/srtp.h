@@ -102,6 +102,8 @@ class Srtp final : public engine::Element,
   void* find_trait(std::string_view name) override;
   Expected<void> prepare(const engine::Plan& plan) override;
   Expected<void> attach(device::Gpu& gpu, const engine::DevicePlan& plan) override;
+  void detach(std::uint32_t device) override { devices_.detach(device); }
+  bool can_detach() const override { return true; }
   // From RTP's or RTCP's first byte to the end of the tag, at most, for a GPU where frames have `frame_bytes`.
   static constexpr std::uint32_t device_packet_bytes(std::uint32_t frame_bytes) { return frame_bytes - 62; }
   void classify(engine::Batch& batch, engine::Span span) override;

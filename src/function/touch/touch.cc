@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 #include <utility>
 
 #include "base/option.h"
@@ -45,12 +46,17 @@ Expected<void> Touch::attach(device::Gpu& gpu, const engine::DevicePlan& plan) {
   if (path_ == TouchPath::direct) return {};
   pitch_ = device::staging_pitch(plan.frame_bytes);
   rows_ = plan.batch_capacity;
+  staging_.resize(std::max<std::size_t>(staging_.size(), plan.device + 1));
   for (unsigned s = 0; s < gpu.stream_count(); ++s) {
     auto memory = gpu.allocate_device(pitch_ * rows_);
     if (!memory) return tl::unexpected(memory.error());
-    staging_.push_back({&gpu.stream(s), std::move(*memory)});
+    staging_[plan.device].push_back({&gpu.stream(s), std::move(*memory)});
   }
   return {};
+}
+
+void Touch::detach(std::uint32_t device) {
+  if (device < staging_.size()) staging_[device].clear();
 }
 
 // What is enqueued before an error writes to the staging area and to verdicts, which forward() does not read: nothing
@@ -58,11 +64,12 @@ Expected<void> Touch::attach(device::Gpu& gpu, const engine::DevicePlan& plan) {
 Expected<void> Touch::launch(engine::Batch& batch, device::GpuStream& stream) {
   void* const raw = stream.raw();
   std::uint32_t* const verdict = verdicts(batch);
-  const auto staging =
-      std::find_if(staging_.begin(), staging_.end(), [&](const Staging& one) { return one.stream == &stream; });
+  const std::span<const Staging> all =
+      batch.device < staging_.size() ? std::span<const Staging>(staging_[batch.device]) : std::span<const Staging>();
+  const auto staging = std::ranges::find_if(all, [&](const Staging& one) { return one.stream == &stream; });
   std::array<device::FrameRun, max_runs> runs;
   unsigned count = 0;
-  if (staging != staging_.end() && batch.count <= rows_ && device::staging_pitch(batch.max_length) <= pitch_) {
+  if (staging != all.end() && batch.count <= rows_ && device::staging_pitch(batch.max_length) <= pitch_) {
     count = device::find_runs(batch.frame, batch.length, batch.count, runs.data(), max_runs, whole_runs);
     if (path_ == TouchPath::automatic && !device::worth_copying(runs.data(), count, batch.bytes)) count = 0;
   }

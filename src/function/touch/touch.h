@@ -36,6 +36,8 @@ class Touch final : public PeerElement {
             .ends_chain = true};
   }
   Expected<void> attach(device::Gpu& gpu, const engine::DevicePlan& plan) override;
+  void detach(std::uint32_t device) override;
+  bool can_detach() const override { return true; }
   Expected<void> launch(engine::Batch& batch, device::GpuStream& stream) override;
   void compute(engine::Batch& batch, engine::Span span) override;
   // Of each row of the batch.
@@ -49,7 +51,7 @@ class Touch final : public PeerElement {
   TouchPath path_;
   std::size_t pitch_ = 0;
   std::uint32_t rows_ = 0;
-  std::vector<Staging> staging_;
+  std::vector<std::vector<Staging>> staging_;  // by DevicePlan::device
 };
 
 }  // namespace sluice::function
