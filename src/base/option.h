@@ -291,7 +291,8 @@ Option<Owner<T, Field>> duration(std::string key, Field field, const std::string
           std::move(text),
           [=](Settings& section, Of& to) {
             auto& value = std::invoke(field, to);
-            if (word.empty() || !section.is(key, word)) value = section.duration(key, value);
+            const bool is_word = !word.empty() && section.is(key, word);
+            value = is_word ? std::chrono::nanoseconds(0) : section.duration(key, value);
           },
           [=](const Of& of) {
             const std::chrono::nanoseconds value = std::invoke(field, of);

@@ -74,6 +74,10 @@ class Source final : public control::StatsSource {
     if (!mistakes.empty()) return make_error(mistakes);
     return std::string("nothing changed");
   }
+  Expected<std::string> reset_device(std::string_view device) override {
+    if (!mistakes.empty()) return make_error(mistakes);
+    return std::string(device.empty() ? "cuda:0" : device) + " takes part again";
+  }
   void stop() override { stopped = true; }
 
   std::uint64_t calls = 0;

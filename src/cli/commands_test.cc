@@ -57,7 +57,7 @@ TEST_F(Commands, BadInputIsStatusTwo) {
 
 TEST_F(Commands, AnUnknownCommandIsOneLineWithTheKnownOnes) {
   const std::string ctl =
-      "stats, ports, neighbours, functions, config, metrics, reload, reopen, stop, routes, acl, ipsec, srtp\n";
+      "stats, ports, neighbours, functions, config, metrics, reload, reopen, stop, device, routes, acl, ipsec, srtp\n";
   EXPECT_EQ(sluice({"chekc", "r.toml"}), 2);
   EXPECT_EQ(err_, "sluice: there is no command 'chekc'; there are bench, calibrate, check, run, rules, ctl, top\n");
   EXPECT_EQ(sluice({}), 2);

@@ -198,6 +198,15 @@ void add_ctl(CLI::App& app, int& status) {
       {"/api/v1/reopen", true, printer(done_report)});
   add("stop", "End the gateway cleanly", {"/api/v1/stop", true, printer(done_report)});
 
+  CLI::App* device = ctl->add_subcommand("device", "A GPU that was lost");
+  device->require_subcommand(1);
+  CLI::App* reset = device->add_subcommand("reset", "Take it again: its context on the GPU begins anew");
+  const auto name = std::make_shared<std::string>();
+  reset->add_option("NAME", *name, "cuda:N; without it the one that is lost")->type_name("");
+  reset->callback([=, &status] {
+    status = ask(*api, {"/api/v1/device/reset", true, printer(done_report), *name}, *json);
+  });
+
   CLI::App* routes = ctl->add_subcommand("routes", "Routes of the table");
   const auto prefix = std::make_shared<std::string>();
   routes->add_option("PREFIX", *prefix, "only routes that contain this prefix or address, or lie inside it")

@@ -25,6 +25,10 @@ TEST_F(Commands, CtlPrintsForPeople) {
   EXPECT_THAT(out_, StartsWith("# HELP sluice_"));
   EXPECT_EQ(sluice({"ctl", "reload", "--api", "ADDRESS"}), 0);
   EXPECT_EQ(out_, "nothing changed\n");
+  EXPECT_EQ(sluice({"ctl", "device", "reset", "--api", "ADDRESS"}), 0);
+  EXPECT_EQ(out_, "cuda:0 takes part again\n");
+  EXPECT_EQ(sluice({"ctl", "device", "reset", "cuda:3", "--api", "ADDRESS"}), 0);
+  EXPECT_EQ(out_, "cuda:3 takes part again\n");
   EXPECT_FALSE(source_.stopped);
   EXPECT_EQ(sluice({"ctl", "stop", "--api", "ADDRESS"}), 0);
   EXPECT_TRUE(source_.stopped);

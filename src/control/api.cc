@@ -360,6 +360,11 @@ class HttpApi final : public Api {
       if (!done) return answer_error(response, 409, done.error().message);
       answer_json(response, nlohmann::json{{"done", *done}});
     });
+    post("/api/v1/device/reset", [this](const auto& text, auto& response) {
+      const auto done = source_.reset_device(text);
+      if (!done) return answer_error(response, 409, done.error().message);
+      answer_json(response, nlohmann::json{{"done", *done}});
+    });
     post("/api/v1/reopen", [](const auto&, auto& response) {
       AppendedFile::reopen_all();
       std::string done = "logs are written to their paths from now on";

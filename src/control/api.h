@@ -26,7 +26,7 @@ namespace sluice::control {
 inline constexpr std::string_view server_product = "sluice/";
 
 // Where the API's answers come from. Called from the API's threads while lanes run; must not block them. Reads come one
-// at a time; reload() and stop() also while a read or another reload() is at work.
+// at a time; reload(), reset_device() and stop() also while a read or another of them is at work.
 class StatsSource {
  public:
   virtual ~StatsSource() = default;
@@ -48,6 +48,9 @@ class StatsSource {
   // Reads the configuration again; what can change without a restart is in force when it returns. One sentence on what
   // was done; may take seconds. An Error, with a line for each mistake of the file, leaves everything as it was.
   virtual Expected<std::string> reload() = 0;
+  // Takes a lost GPU again; `device`: its name ("cuda:0"), or empty: the one that is lost. One sentence on what was
+  // done; may take seconds. An Error says why it cannot be.
+  virtual Expected<std::string> reset_device(std::string_view device) = 0;
   // Asks the gateway to end cleanly, and returns before it does.
   virtual void stop() = 0;
 };

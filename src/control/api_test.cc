@@ -83,6 +83,7 @@ TEST_F(ApiTest, BadParametersAreNamed) {
 
 TEST_F(ApiTest, ChangesAreMadeOrRefusedWithASentence) {
   EXPECT_EQ(nlohmann::json::parse(*post("/api/v1/reload"))["done"], "600000 routes read again");
+  EXPECT_EQ(nlohmann::json::parse(*post("/api/v1/device/reset", "cuda:1"))["done"], "cuda:1 takes part again");
   EXPECT_FALSE(source_.stopped);
   EXPECT_TRUE(post("/api/v1/stop"));
   EXPECT_TRUE(source_.stopped);

@@ -79,6 +79,10 @@ class FakeSource final : public StatsSource {
   std::vector<FunctionRow> functions() override {
     return {{"sampler", "a plug-in", "/x/sampler.so (sampler 1.0)", R"({"taken":3})"}, {"route", "router", "", ""}};
   }
+  Expected<std::string> reset_device(std::string_view device) override {
+    if (fail) return make_error("no GPU is lost");
+    return std::string(device) + " takes part again";
+  }
   Expected<std::string> reload() override {
     if (!router) return make_error("r.toml:3: [engine] batch = 1: allowed is ...");
     reloading = true;

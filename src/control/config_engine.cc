@@ -19,6 +19,7 @@ namespace sluice::control {
 namespace {
 
 constexpr std::chrono::nanoseconds longest_deadline = std::chrono::seconds(10);
+constexpr std::chrono::nanoseconds least_return = std::chrono::seconds(1), most_return = std::chrono::hours(1);
 constexpr std::chrono::nanoseconds least_silence = std::chrono::milliseconds(1), most_silence = std::chrono::minutes(1);
 constexpr std::int64_t highest_core = 1023;
 constexpr int highest_gpu = 15;
@@ -208,7 +209,8 @@ const std::vector<Option<engine::Options>>& engine_settings() {
   using namespace engine;  // NOLINT(google-build-using-namespace): each line names several of its words
   static const std::vector<Option<Options>> all = {
       Option<Options>{"device",
-                      "what executes batches; lanes are dealt to several GPUs in turn. `\"auto\"`: each lane chooses "
+                      "what executes batches; lanes are dealt to several GPUs, as many to each, those of their NUMA "
+                      "node first. `\"auto\"`: each lane chooses "
                       "between its core and the first GPU, [whichever carries its load better](devices.md); without a "
                       "GPU its core, with one line in the log. A list with `\"cpu\"` does the same with these GPUs. "
                       "GPUs that are named without it compute all but low loads (`cpu_below`)",
@@ -248,6 +250,11 @@ const std::vector<Option<engine::Options>>& engine_settings() {
                        "a call of its driver may take ten times as long. `\"auto\"`: by how long batches take, 100 ms "
                        "at least and two seconds at most ([when a GPU fails](device-failure.md))")
           .takes("`\"auto\"`, or a time from `\"1ms\"` to `\"60s\"`"),
+      option::duration("device_return", &Options::device_return, "never",
+                       "after so long a lost GPU is taken again, where that can be; each time after twice as long, up "
+                       "to ten minutes, until it has been well for ten minutes. `\"never\"`: by `sluice ctl device "
+                       "reset` alone ([when a GPU fails](device-failure.md#the-way-back))")
+          .takes("`\"never\"`, or a time from `\"1s\"` to `\"3600s\"`"),
       option::word(
           "poll", &Options::poll, {{"auto", Poll::automatic}, {"busy", Poll::busy}, {"adaptive", Poll::adaptive}},
           "`\"busy\"`: lanes never sleep; `\"adaptive\"`: they sleep when idle, up to a quarter of the deadline where "
@@ -333,6 +340,11 @@ void read_engine(Settings root, engine::Options& options) {
   if (silence.count() != 0 && (silence < least_silence || silence > most_silence)) {
     section.error("device_silence",
                   "allowed is from " + duration_text(least_silence) + " to " + duration_text(most_silence));
+  }
+  const auto back = options.device_return;
+  if (back.count() != 0 && (back < least_return || back > most_return)) {
+    section.error("device_return", "allowed is from " + duration_text(least_return) + " to " +
+                                       duration_text(most_return) + ", and \"never\"");
   }
 }
 

@@ -36,6 +36,17 @@ TEST(Config, ADeviceMayBeSilentForAMillisecondToAMinute) {
   }
 }
 
+TEST(Config, ALostDeviceComesBackAfterAWhileOrNever) {
+  const auto back = [](const std::string& value) {
+    return Config::from_text(with_chain("engine.device_return = \"" + value + "\"\n") + good_port, "r.toml");
+  };
+  EXPECT_EQ(Config::from_text(with_chain("") + good_port, "r.toml").engine.device_return, std::chrono::seconds(10));
+  EXPECT_EQ(back("never").engine.device_return.count(), 0);
+  EXPECT_EQ(back("90s").engine.device_return, std::chrono::seconds(90));
+  EXPECT_THAT(back("999ms").diagnostics().lines,
+              ElementsAre("r.toml:2: [engine] device_return = \"999ms\": allowed is from 1s to 3600s, and \"never\""));
+}
+
 TEST(Config, BoundOfTheCpuAboveTheDeadlineIsRefusedToo) {
   const std::string timing = "engine.device = \"cpu\"\nengine.poll = \"busy\"\nengine.cycle = \"1ms\"\n";
   const Config config = Config::from_text(with_chain(timing + "engine.deadline = \"1ns\"\n") + good_port, "r.toml");

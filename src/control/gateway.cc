@@ -288,6 +288,14 @@ Gateway::~Gateway() {
   if (reloader_.joinable()) {
     reloader_.join();
   }
+  if (resetter_.joinable()) {
+    // One that hangs in the driver is left behind, as what it works on is.
+    if (engine_ && engine_->is_stuck() && is_resetting_.load()) {
+      resetter_.detach();
+    } else {
+      resetter_.join();
+    }
+  }
   close_services();
   mirror_.reset();
   if (engine::Tables* tables = engine_ ? engine_->pipeline().tables() : nullptr) {

@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <future>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -19,6 +20,7 @@
 #include "control/checksum_watch.h"
 #include "control/config.h"
 #include "control/device_capacity.h"
+#include "control/device_return.h"
 #include "control/drop_watch.h"
 #include "control/host_log.h"
 #include "control/loading.h"
@@ -63,6 +65,8 @@ class Gateway : public StatsSource {
   std::vector<FunctionRow> functions() override;
   // Loads on the caller's thread, and may take seconds; refused while another reload is at work.
   Expected<std::string> reload() override;
+  // Refused while a reload, or another one, is at work.
+  Expected<std::string> reset_device(std::string_view device) override;
   void stop() override;
 
  private:
@@ -71,6 +75,10 @@ class Gateway : public StatsSource {
   void reload_as_often_as_asked();
   Expected<std::string> reload_and_notify();
   Expected<std::string> reload_now();
+  // On a thread of its own, because a driver may hang. An Error: one is at work.
+  using ResetAnswer = std::shared_future<Expected<std::string>>;
+  Expected<ResetAnswer> begin_reset(std::size_t gpu);
+  Expected<std::string> reset_gpu(std::size_t gpu);
   Expected<void> open_engine(engine::Pipeline& checked);
   Expected<void> address_twins();
   void address_again(std::size_t port);
@@ -104,7 +112,10 @@ class Gateway : public StatsSource {
   function::Routing* routing_ = nullptr;                // null: the chain does not forward by routes
   std::unique_ptr<engine::StreamAdmission> admission_;  // null: there is no profile. Services have it, too
   std::optional<DeviceCapacity> device_capacity_;       // of a profile of the GPU
-  std::vector<engine::StreamDemand> static_streams_;    // of the configuration; the thread's that reloads
+  std::optional<DeviceReturn> device_return_;           // of a gateway that runs
+  std::thread resetter_;                                // of the last GPU that was taken again
+  std::atomic<bool> is_resetting_{false};
+  std::vector<engine::StreamDemand> static_streams_;  // of the configuration; the thread's that reloads
   std::unique_ptr<NetlinkMirror> mirror_;
   MirrorLog mirror_log_;
   std::set<std::string> rules_named_;  // of policy routing

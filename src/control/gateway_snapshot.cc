@@ -118,6 +118,7 @@ std::vector<DeviceSnapshot> devices_of(engine::Engine& engine, const engine::Eng
     gpu.frames = stats.gpus[g].frames;
     gpu.frames_aside = engine.gpu_clock(g).frames_aside.load();
     gpu.longest_gap_ns = ns_of(engine.gpu_clock(g).longest_rescue.load(), engine);
+    gpu.resets = engine.gpu_clock(g).resets.load();
     const engine::LossReport& loss = engine.gpu_loss(g);
     gpu.why = loss.why();
     gpu.since = static_cast<std::uint64_t>(

@@ -40,6 +40,13 @@ void Gateway::watch_links() {
 void Gateway::look_at_device() {
   engine_->look_at_devices();
   if (device_capacity_) device_capacity_->look(engine_->gpu_up());
+  if (!device_return_) device_return_.emplace(config_.engine.device_return, engine_->gpus().size());
+  for (std::size_t gpu = 0; gpu < engine_->gpus().size(); ++gpu) {
+    const engine::Loss loss = engine_->gpu_loss(gpu).how();
+    const bool may_return = loss != engine::Loss::none && loss != engine::Loss::hung;
+    if (is_resetting_.load()) break;
+    if (device_return_->is_due(gpu, may_return, std::chrono::steady_clock::now())) (void)begin_reset(gpu);
+  }
 }
 
 void Gateway::look_at_mirror() {

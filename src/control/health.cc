@@ -15,7 +15,8 @@ void each_port(const Snapshot& snapshot, const auto& look) {
 void device_down(const Snapshot& snapshot, Findings& found) {
   for (const DeviceSnapshot& device : snapshot.devices) {
     if (device.state != "up") {
-      found.add("device " + device_text(device), device.why.empty() ? "" : "restart sluice to use it again");
+      found.add("device " + device_text(device),
+                device.why.empty() ? "" : "sluice takes it again where it can; else restart it");
     }
   }
 }

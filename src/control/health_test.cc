@@ -40,7 +40,7 @@ const Case cases[] = {
        s.devices[1].longest_gap_ns = 12'345'678;
      },
      "device cuda:0 is down since 2023-11-14 22:13:20 UTC: it has not finished a batch for 10ms; a batch waited "
-     "12.345ms at most (restart sluice to use it again)"},
+     "12.345ms at most (sluice takes it again where it can; else restart it)"},
     {"interface_deleted",
      [](Snapshot& s) {
        s.ports[1].interface_deleted = true;

@@ -308,6 +308,7 @@ void device_metrics(Exposition& out, const Snapshot& s) {
   };
   counter("device_batches_total", "Batches that a device computed", &DeviceSnapshot::batches);
   counter("device_frames_total", "Frames that a device computed", &DeviceSnapshot::frames);
+  counter("device_resets_total", "Times that a device was lost and came back", &DeviceSnapshot::resets);
   counter("device_rescued_frames_total", "Frames computed here because another device failed",
           &DeviceSnapshot::rescued_frames);
   if (!s.devices.empty()) {

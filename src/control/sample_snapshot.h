@@ -72,6 +72,7 @@ inline Snapshot sample_snapshot() {
   s.devices[1].since = 1'700'000'000;
   s.devices[1].longest_gap_ns = 12'300'000;
   s.devices[1].frames_aside = 64;
+  s.devices[1].resets = 2;
   s.jobs = {{"crypto", 1000, 900, 7, 30, 20, 1, 5, 2, 42, 25, 700, 10, 200, 3, 4}};
   s.latency = {2900,      580'000'000,
                150'000,   250'000,

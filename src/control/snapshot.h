@@ -103,6 +103,7 @@ struct DeviceSnapshot {
   std::uint64_t since = 0;           // Unix time, in seconds
   std::uint64_t longest_gap_ns = 0;  // the longest that a batch waited, from its sealing until a core had computed it
   std::uint64_t frames_aside = 0;    // now: buffers that are not used because it may still write to them
+  std::uint64_t resets = 0;          // times that it was lost and came back
 };
 
 // "cuda:0 is down since 2026-11-28 23:59:59 UTC: it has not finished a batch for 10ms; a batch waited 12 ms at most".

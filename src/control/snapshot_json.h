@@ -25,7 +25,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(DropSnapshot, reason, text, fram
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(IcmpErrorSnapshot, reason, frames)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(MetricSnapshot, name, text, value, counts)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(DeviceSnapshot, name, text, state, batches, frames, rescued_batches,
-                                                rescued_frames, why, since, longest_gap_ns, frames_aside)
+                                                rescued_frames, why, since, longest_gap_ns, frames_aside, resets)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(JobSnapshot, kind, submitted, completed, late, full, too_late,
                                                 refused_stopped, expired, failed_stopped, in_flight, batches_gpu,
                                                 jobs_gpu, batches_cpu, jobs_cpu, handed_over, long_launches)

@@ -26,7 +26,7 @@ TEST(SnapshotJson, HasEveryMember) {
   EXPECT_EQ(json.size(), 35U);
   EXPECT_EQ(json["lanes"][0].size(), 28U);
   EXPECT_EQ(json["ports"][0].size(), 30U);
-  EXPECT_EQ(json["devices"][0].size(), 11U);
+  EXPECT_EQ(json["devices"][0].size(), 12U);
   EXPECT_EQ(json["helpers"][0].size(), 4U);
   EXPECT_EQ(json["jobs"][0].size(), 16U);
   EXPECT_EQ(json["stalls"][0].size(), 4U);

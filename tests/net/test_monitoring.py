@@ -199,3 +199,9 @@ def test_every_metric_of_rules_and_dashboard_exists(gateway):
     assert asked <= there, asked - there
     ids = [panel["id"] for panel in dashboard["panels"]]
     assert len(set(ids)) == len(ids) == 16 and dashboard["uid"] == "sluice" and dashboard["title"] == "Sluice"
+
+
+def test_without_a_gpu_there_is_none_to_reset(gateway):
+    answer = gateway.control("device", "reset", check=False)
+    assert answer.returncode == 1
+    assert answer.stderr == "sluice: this gateway computes on cores alone\n"
