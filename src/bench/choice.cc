@@ -44,12 +44,22 @@ std::uint64_t changes(Rig& rig) {
 
 std::string choice_text(Rig& rig) {
   std::map<std::string, unsigned> lanes;
+  std::vector<double> core, device;  // millions of frames a second
   for (const auto& lane : rig.engine().stats().lanes) {
     if (!lane.choice) continue;
     ++lanes[fmt::format("{}: {}", lane.on_device ? "GPU" : "core", engine::DeviceChoice::text(lane.choice->why))];
+    core.push_back(static_cast<double>(lane.choice->core_rate) / 1e6);
+    device.push_back(static_cast<double>(lane.choice->device_rate) / 1e6);
   }
   std::string text;
   for (const auto& [why, count] : lanes) text += fmt::format("{}{} x {}", text.empty() ? "" : "; ", count, why);
+  const auto span = [](const std::vector<double>& rates) {
+    const auto [least, most] = std::ranges::minmax(rates);
+    return fmt::format("{:.2f} to {:.2f}", least, most);
+  };
+  if (!core.empty()) {
+    text += fmt::format("; a lane's core carried {} Mpps when saturated, its GPU {}", span(core), span(device));
+  }
   return text;
 }
 
@@ -122,6 +132,7 @@ class ChoiceBench {
       rig.set_rate(load * best_);
       of_[device].at.push_back(middle(rig, settling));
       say(device, fmt::format("{:.0f} %", 100 * load), of_[device].at.back(), load);
+      if (rig.engine().chooses()) std::printf("    %s\n", choice_text(rig).c_str());
     }
   }
 

@@ -24,7 +24,8 @@ enum class Failure : std::uint8_t {
 std::string_view failure_name(Failure failure);
 // "lose,fault" -> those, in this order. An Error names the one that is none.
 Expected<std::vector<Failure>> parse_failures(const std::string& text);
-// Whether this process can use the GPU afterwards.
+// Whether this process can use the GPU afterwards, besides the gateway that has lost it: a driver may keep something of
+// a fault.
 constexpr bool leaves_gpu(Failure failure) {
   return failure == Failure::lose;
 }

@@ -94,6 +94,17 @@ class LossBench {
                     "; after " + not_let_in_text(figures.after)});
     std::printf("RESULT loss %s: %s: %s\n", name.c_str(), figures.why.c_str(), times_text(figures).c_str());
     std::printf("RESULT loss %s: %s\n", name.c_str(), frames_text(figures).c_str());
+    if (!figures.why_not_back.empty()) {
+      std::printf("RESULT loss %s: it cannot be taken again: %s\n", name.c_str(), figures.why_not_back.c_str());
+    }
+    if (figures.is_back) {
+      say(chain, way + " back", figures.back, {.share = load});
+      std::printf(
+          "RESULT loss %s: taken again by a reset of %.0f ms; then %.2f Mpps left, %.0f %% computed by the GPU\n",
+          name.c_str(), figures.reset_ms, figures.back.mpps(),
+          100 * static_cast<double>(figures.back.gpu_frames) /
+              std::max(1.0, static_cast<double>(figures.back.gpu_frames + figures.back.cpu_frames)));
+    }
     std::printf(
         "RESULT loss %s: offered %.2f Mpps, %.0f %% of the GPU's %.2f; before %.2f Mpps left (%s); cores alone carry "
         "%.2f, and after it %.2f left (%s)\n",

@@ -21,6 +21,7 @@ using Clock = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds sampled_each(5);
 constexpr double longest_notice_seconds = 30;
 constexpr unsigned rounds = 3;
+constexpr unsigned most_refresh = 100;
 
 Outcome saturate(Rig& rig, double seconds, double settling) {
   rig.set_rate(0);
@@ -61,6 +62,7 @@ class LossRun {
     figures_.before = rig_->measure(0, plan_.seconds);
     if (stats().total.frames_gpu == 0) return make_error("the GPU has computed nothing before it failed");
     if (auto ok = lose(); !ok) return tl::unexpected(ok.error());
+    if (plan_.failure != Failure::endless) come_back();
     if (auto ok = rig_->pause(); !ok) return tl::unexpected(ok.error());
     rig_->engine().stop();
     count();
@@ -74,6 +76,8 @@ class LossRun {
 
   void put_in_front(RigOptions& options) {
     options.engine.admission = plan_.admission;
+    // Frames that are refused come back out of turn, so some pass more often than others.
+    options.refresh = std::min(options.refresh, most_refresh);
     options.in_front.emplace_back([this, lanes = options.lanes, frames = options.frames] {
       auto order = std::make_unique<FrameOrder>(lanes, frames);
       order_ = order.get();
@@ -120,6 +124,17 @@ class LossRun {
     figures_.aside = stats().total.frames_aside;
     figures_.regained = regained(samples_, up);
     return {};
+  }
+
+  void come_back() {
+    const auto began = Clock::now();
+    if (auto ok = rig_->engine().reset_device(0); !ok) {
+      figures_.why_not_back = ok.error().message;
+      return;
+    }
+    figures_.is_back = true;
+    figures_.reset_ms = 1e3 * seconds_since(began);
+    figures_.back = rig_->measure(plan_.settling, plan_.seconds);
   }
 
   void count() {
@@ -171,6 +186,14 @@ void judge_loss(Goals& goals, const std::string& name, const LossFigures& figure
   none("out of order", figures.out_of_order, "frames");
   none("unaccounted for", static_cast<std::uint64_t>(std::abs(figures.unaccounted)), "frames");
   none("standing still afterwards", figures.regained.standing_still, "lanes");
+  if (!figures.why_not_back.empty()) goals.without(name + ": taken again", figures.why_not_back);
+  if (!figures.is_back) return;
+  const auto share = [](double part, double of) { return of == 0 ? 0 : 100 * part / of; };
+  const Outcome& back = figures.back;
+  goals.at_least(name + ": of the frames behind the reset, computed by the GPU",
+                 share(static_cast<double>(back.gpu_frames), static_cast<double>(back.gpu_frames + back.cpu_frames)),
+                 90, "%");
+  goals.at_least(name + ": carried behind the reset, of before", share(back.mpps(), figures.before.mpps()), 97, "%");
 }
 
 }  // namespace sluice::cli::bench

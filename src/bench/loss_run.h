@@ -1,6 +1,7 @@
 // A gateway whose GPU fails under load: what becomes of its frames.
 //
-//   saturated -> at the offered rate for `seconds` -> the GPU fails, and is given up -> `seconds` -> no frame comes
+//   saturated -> at the offered rate for `seconds` -> the GPU fails, and is given up -> `seconds` -> it is taken again,
+//   where that can be -> `seconds` -> no frame comes
 //
 // Frames are counted from the first one at the offered rate until all have left or were dropped.
 #pragma once
@@ -33,6 +34,10 @@ struct LossFigures {
   double offered = 0;          // frames a second
   Outcome before, after;       // the failure; and the time in which the GPU was given up
   std::string why;             // it was
+  bool is_back = false;        // it was taken again,
+  double reset_ms = 0;         // which took so long,
+  Outcome back;                // and computes again
+  std::string why_not_back;    // it could not be
   double noticed_ms = 0;       // from the failure until it was
   double longest_wait_ms = 0;  // of a batch that the GPU had, until a core had computed it
   Regained regained;           // from the failure on

@@ -68,12 +68,18 @@ class LossRunTest : public testing::Test {
     EXPECT_GT(figures.regained.rate, 0);
     EXPECT_FALSE(figures.why.empty());
   }
+  static void expect_back(const LossFigures& figures) {
+    EXPECT_TRUE(figures.is_back) << figures.why_not_back;
+    EXPECT_GT(figures.back.gpu_frames, 0U);
+    EXPECT_EQ(figures.back.dropped, figures.back.refused);
+  }
   static inline std::unique_ptr<ChoiceBeds> beds_;
 };
 
 TEST_F(LossRunTest, OfARouterNothingIsLost) {
   const LossFigures figures = lose("route", Failure::lose);
   expect_nothing_lost(figures);
+  expect_back(figures);
   EXPECT_FALSE(figures.changes_frames);
   EXPECT_EQ(figures.device_lost, 0U);
   EXPECT_EQ(figures.aside, 0U);
@@ -83,6 +89,7 @@ TEST_F(LossRunTest, OfARouterNothingIsLost) {
 TEST_F(LossRunTest, OfSrtpOnlyWhatTheGpuMayHaveChanged) {
   const LossFigures figures = lose("srtp", Failure::lose, 2000);
   expect_nothing_lost(figures);
+  expect_back(figures);
   EXPECT_TRUE(figures.changes_frames);
   EXPECT_LE(figures.device_lost, 4U * 256) << "what batches hold";
 }
@@ -111,6 +118,7 @@ class LossChild : public LossRunTest {
 TEST_F(LossChild, FaultOfRoute) {
   const LossFigures figures = lose("route", Failure::fault);
   expect_nothing_lost(figures);
+  expect_back(figures);
   EXPECT_EQ(figures.device_lost, 0U);
   end();
 }
@@ -121,11 +129,13 @@ TEST_F(LossChild, EndlessOfRoute) {
   EXPECT_GT(figures.rescued, 0U);
   EXPECT_GE(figures.longest_wait_ms, 90) << "the limit of silence is 100 ms at least";
   EXPECT_GE(figures.noticed_ms, 90);
+  EXPECT_FALSE(figures.is_back);
   end();
 }
 TEST_F(LossChild, EndlessOfSrtp) {
   const LossFigures figures = lose("srtp", Failure::endless, 2000);
   expect_nothing_lost(figures);
+  EXPECT_EQ(figures.aside, figures.device_lost) << "their buffers are not used again";
   EXPECT_LE(figures.device_lost, 4U * 256) << "what batches hold";
   end();
 }
@@ -180,6 +190,15 @@ TEST(LossGoals, EachLossIsMissedByItsName) {
   figures.unaccounted = 0;
   figures.regained.standing_still = 1;
   EXPECT_THAT(missed_by(figures), testing::HasSubstr("x: standing still afterwards: 1 lanes"));
+  figures = {};
+  figures.is_back = true;
+  figures.before = figures.back = {.seconds = 1, .frames = 100, .gpu_frames = 100};
+  EXPECT_EQ(missed_by(figures), "");
+  figures.back.gpu_frames = 50;
+  figures.back.cpu_frames = 50;
+  EXPECT_THAT(missed_by(figures), testing::HasSubstr("x: of the frames behind the reset, computed by the GPU: 50 %"));
+  figures.back.frames = 50;
+  EXPECT_THAT(missed_by(figures), testing::HasSubstr("x: carried behind the reset, of before: 50 %"));
 }
 
 }  // namespace
