@@ -370,7 +370,11 @@ void Engine::stop() {
     return;
   }
   // A reset may hang in the driver.
-  const std::unique_lock lock(device_mutex_, longest_reset);
+  std::unique_lock lock(device_mutex_, std::try_to_lock);
+  for (const auto until = std::chrono::steady_clock::now() + longest_reset;
+       !lock && std::chrono::steady_clock::now() < until && !lock.try_lock();) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
   is_stuck_ |= !lock;
   if (jobs_) jobs_->refuse();
   for (const auto& lane : lanes_) {

@@ -157,8 +157,8 @@ class Engine {
   std::vector<std::unique_ptr<Worker>> workers_;  // of each GPU
   std::optional<ReservedCores> reserved_;         // while it runs
   std::atomic<bool> running_{false};
-  std::size_t pinned_by_ = 0;      // the GPU that has all memory registered
-  std::timed_mutex device_mutex_;  // of a reset, and of stop()
+  std::size_t pinned_by_ = 0;  // the GPU that has all memory registered
+  std::mutex device_mutex_;    // of a reset, and of stop()
   bool is_stuck_ = false;
 };
 

@@ -90,7 +90,8 @@ bool Worker::stop() {
 // False: it has not looked at its clock for a long time.
 bool Worker::has_ended() {
   SilenceWatch silence;
-  const std::uint64_t patience = to_tsc(patience_of_stopping) + (parts_.clock->takes_back.load() ? 0 : longest_call());
+  const std::uint64_t patience =
+      to_tsc(patience_of_stopping) + (parts_.clock->takes_back.load() ? 0 : parts_.clock->longest_call.load());
   std::uint64_t looked = 0;
   while (!ended_.load(std::memory_order_acquire)) {
     const std::uint64_t now = rte_rdtsc();
