@@ -202,6 +202,4 @@ def test_every_metric_of_rules_and_dashboard_exists(gateway):
 
 
 def test_without_a_gpu_there_is_none_to_reset(gateway):
-    answer = gateway.control("device", "reset", check=False)
-    assert answer.returncode == 1
-    assert answer.stderr == "sluice: this gateway computes on cores alone\n"
+    assert gateway.control("device", "reset", check=False) == "sluice: this gateway computes on cores alone\n"
