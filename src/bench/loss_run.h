@@ -1,7 +1,10 @@
 // A gateway whose GPU fails under load: what becomes of its frames.
 //
-//   saturated -> at the offered rate for `seconds` -> the GPU fails, and is given up -> `seconds` -> it is taken again,
-//   where that can be -> `seconds` -> no frame comes
+//   saturated
+//   at the offered rate for `seconds`
+//   the GPU fails, and is given up; `seconds` more
+//   it is taken again, where that can be; `seconds` more
+//   no frame comes
 //
 // Frames are counted from the first one at the offered rate until all have left or were dropped.
 #pragma once

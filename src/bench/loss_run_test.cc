@@ -4,13 +4,13 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <spawn.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdlib>
 #include <fstream>
 #include <memory>
+
+#include "../tests/support/own_process.h"
 
 namespace sluice::cli::bench {
 namespace {
@@ -143,18 +143,7 @@ TEST_F(LossChild, EndlessOfSrtp) {
 class LossWithTheGpu : public testing::TestWithParam<const char*> {};
 
 TEST_P(LossWithTheGpu, CostsWhatItMust) {
-  const std::string filter = "--gtest_filter=LossChild." + std::string(GetParam());
-  char program[] = "/proc/self/exe";
-  char* arguments[] = {program, const_cast<char*>(filter.c_str()), nullptr};
-  ASSERT_EQ(setenv(child_of, "1", 1), 0);
-  pid_t child = 0;
-  const int started = posix_spawn(&child, program, nullptr, nullptr, arguments, environ);
-  unsetenv(child_of);
-  ASSERT_EQ(started, 0);
-  int status = 0;
-  ASSERT_EQ(waitpid(child, &status, 0), child);
-  EXPECT_TRUE(WIFEXITED(status)) << "by signal " << WTERMSIG(status);
-  EXPECT_EQ(WEXITSTATUS(status), 0);
+  test::expect_passes_in_own_process("LossChild." + std::string(GetParam()), child_of);
 }
 INSTANTIATE_TEST_SUITE_P(Ways, LossWithTheGpu, testing::Values("FaultOfRoute", "EndlessOfRoute", "EndlessOfSrtp"),
                          [](const auto& info) { return std::string(info.param); });

@@ -102,8 +102,9 @@ Expected<Gateway::ResetAnswer> Gateway::begin_reset(std::size_t gpu) {
   try {
     resetter_ = std::thread([this, gpu, promise] {
       pthread_setname_np(pthread_self(), "sluice-reset");
-      promise->set_value(reset_gpu(gpu));
-      is_resetting_.store(false);
+      auto said = reset_gpu(gpu);
+      is_resetting_.store(false);  // first: who has the answer may ask for another one
+      promise->set_value(std::move(said));
     });
   } catch (const std::system_error& error) {
     is_resetting_.store(false);

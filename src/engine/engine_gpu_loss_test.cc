@@ -2,8 +2,6 @@
 // of no use to that process any more. On the SIMT shim its faults stand in for kernels that fault or never end
 // (device/fault_kernels.h).
 #include <gtest/gtest.h>
-#include <spawn.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -12,6 +10,7 @@
 #include <string>
 
 #include "../tests/support/gpu.h"
+#include "../tests/support/own_process.h"
 #include "device/copy.h"
 #include "device/fault_kernels.h"
 #include "engine/trial_test.h"
@@ -182,18 +181,7 @@ class LossOnGpu : public testing::TestWithParam<const char*> {};
 
 TEST_P(LossOnGpu, CostsNoFrameThatCanBeComputedAgain) {
   if (const std::string why = test::why_no_gpu(); !why.empty()) GTEST_SKIP() << why;
-  const std::string filter = "--gtest_filter=LossChild." + std::string(GetParam());
-  char program[] = "/proc/self/exe";
-  char* arguments[] = {program, const_cast<char*>(filter.c_str()), nullptr};
-  ASSERT_EQ(setenv(child_of, "1", 1), 0);
-  pid_t child = 0;
-  const int started = posix_spawn(&child, program, nullptr, nullptr, arguments, environ);
-  unsetenv(child_of);
-  ASSERT_EQ(started, 0);
-  int status = 0;
-  ASSERT_EQ(waitpid(child, &status, 0), child);
-  EXPECT_TRUE(WIFEXITED(status)) << "by signal " << WTERMSIG(status);
-  EXPECT_EQ(WEXITSTATUS(status), 0);
+  test::expect_passes_in_own_process("LossChild." + std::string(GetParam()), child_of);
 }
 INSTANTIATE_TEST_SUITE_P(Ways, LossOnGpu,
                          testing::Values("FaultingKernel", "FaultingKernelThatChangesFrames", "EndlessKernel",

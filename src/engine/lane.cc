@@ -114,9 +114,10 @@ void Lane::choose_device() {
   const bool was_on_device = on_device_.load(std::memory_order_relaxed);
   if (on_device && open_count_ != 0 && (!was_on_device || device() != before)) [[unlikely]]
     ring_->open()->is_probe = true;
-  on_device_.store(on_device, std::memory_order_relaxed);
-  if (was_on_device != on_device || device() != before) [[unlikely]]
+  if (was_on_device != on_device || device() != before) [[unlikely]] {
+    on_device_.store(on_device, std::memory_order_relaxed);
     clock().bell.ring();  // from now on the worker's time points are waited for
+  }
 }
 
 // What a frame takes this thread if it computes it, too.
