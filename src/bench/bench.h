@@ -41,7 +41,7 @@ struct BenchOptions {
   std::string trace;            // acl, fused: a ClassBench trace; empty: headers drawn from the rules
   std::string pace = "own";     // churn: of the updates (updates.h)
   double at = 0;                // echo, touch: hold this share of the ceiling instead of searching for the highest;
-                                // churn: load, as a share of the saturated rate; 0: the bench's own
+                                // churn, changes: load, as a share of the saturated rate; 0: the bench's own
   bool goals = true;            // judged: missing one is exit status 1
   std::string admission = "auto";  // which frames are let in (engine/options.h)
   bool realtime = false;           // lanes and worker run in real time (SCHED_FIFO)
@@ -99,5 +99,6 @@ int bench_inspect(const BenchOptions& options);
 int bench_ipsec(const BenchOptions& options);
 int bench_choice(const BenchOptions& options);
 int bench_loss(const BenchOptions& options);
+int bench_changes(const BenchOptions& options);
 
 }  // namespace sluice::cli::bench

@@ -1,12 +1,15 @@
 #include "bench/choice_beds.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "bench/inspect_chain.h"
 #include "bench/ipsec_bed.h"
+#include "bench/live_changes.h"
 #include "bench/media_bed.h"
 #include "bench/router_rig.h"
+#include "function/acl/acl.h"
 
 namespace sluice::cli::bench {
 namespace {
@@ -22,41 +25,61 @@ void choose_devices(const std::string& device, engine::Options& options) {
 
 class PlainRun : public ChoiceRun {
  public:
-  explicit PlainRun(std::unique_ptr<Rig> rig) : rig_(std::move(rig)) {}
+  PlainRun(std::unique_ptr<Rig> rig, std::vector<RigOptions> versions)
+      : reload_(std::move(versions)), rig_(std::move(rig)) {}
   Rig& rig() override { return *rig_; }
+  Expected<void> change() override { return reload_.make(rig_->engine()); }
   Expected<void> finish() override { return rig_->finish(); }
 
  private:
+  ReloadInTurns reload_;
   std::unique_ptr<Rig> rig_;
 };
 
-Expected<std::unique_ptr<ChoiceRun>> run_plain(RigOptions options, const std::string& device, const RigChange& change) {
+// A reload is of the same files or, of the acl, of the same rules the other way round, and back. They all permit, so no
+// other frame is let by.
+Expected<std::unique_ptr<ChoiceRun>> run_plain(RigOptions options, const std::string& device, const RigChange& change,
+                                               std::optional<RigElement> other_acl = {}) {
   choose_devices(device, options.engine);
   if (change) change(options);
   auto rig = Rig::make(options);
   if (!rig) return tl::unexpected(rig.error());
-  return std::make_unique<PlainRun>(std::move(*rig));
+  std::vector<RigOptions> versions;
+  if (other_acl) {
+    versions.push_back(options);
+    versions.back().elements.front() = std::move(*other_acl);
+  }
+  versions.push_back(std::move(options));
+  return std::make_unique<PlainRun>(std::move(*rig), std::move(versions));
 }
 
 class MediaRun : public ChoiceRun {
  public:
-  MediaRun(std::unique_ptr<MediaBed> bed, std::unique_ptr<Rig> rig) : bed_(std::move(bed)), rig_(std::move(rig)) {}
+  MediaRun(std::unique_ptr<MediaBed> bed, std::unique_ptr<Rig> rig)
+      : bed_(std::move(bed)), rekey_(StreamRekey::of(bed_->streams)), rig_(std::move(rig)) {}
   Rig& rig() override { return *rig_; }
+  Expected<void> change() override {
+    return rekey_ ? rekey_->make(rig_->engine()) : Expected<void>(tl::unexpected(rekey_.error()));
+  }
   Expected<void> finish() override { return bed_->finish(*rig_); }
 
  private:
   std::unique_ptr<MediaBed> bed_;
+  Expected<StreamRekey> rekey_;
   std::unique_ptr<Rig> rig_;
 };
 
 class IpsecRun : public ChoiceRun {
  public:
-  IpsecRun(std::unique_ptr<IpsecBed> bed, Rig& rig) : bed_(std::move(bed)), rig_(&rig) {}
+  IpsecRun(std::unique_ptr<IpsecBed> bed, Rig& rig, ipsec::Direction direction)
+      : bed_(std::move(bed)), rekey_(bed_->tunnels(), direction), rig_(&rig) {}
   Rig& rig() override { return *rig_; }
+  Expected<void> change() override { return rekey_.make(bed_->element()); }
   Expected<void> finish() override { return bed_->finish(); }
 
  private:
   std::unique_ptr<IpsecBed> bed_;
+  SaRekey rekey_;
   Rig* rig_;
 };
 
@@ -81,7 +104,7 @@ class Beds : public ChoiceBeds {
 
   std::vector<ChoiceChain> chains() override {
     std::vector<ChoiceChain> all = {
-        {"route", "64 B",
+        {"route", "64 B", "reloads of the routes",
          [this](const std::string& device, const RigChange& change) {
            return run_plain(router_rig(options_, *table_, 4, engine::Mode::full, device), device, change);
          }},
@@ -99,17 +122,28 @@ class Beds : public ChoiceBeds {
 
  private:
   ChoiceChain chain(const std::string& name, const ChainCase& one) {
-    return {name, one.traffic(), [this, one](const std::string& device, const RigChange& change) {
-              return run_plain(chain_rig(options_, *table_, *rules_, one, device), device, change);
+    return {name, one.traffic(),
+            one.inspect ? "reloads of detection rules, ACL and routes" : "reloads with the ACL the other way round",
+            [this, one](const std::string& device, const RigChange& change) {
+              return run_plain(chain_rig(options_, *table_, *rules_, one, device), device, change,
+                               one.inspect ? std::optional<RigElement>() : other_acl());
+            }};
+  }
+  RigElement other_acl() const {
+    return {"acl", [this](const engine::PortTable&) {
+              std::vector<lookup::acl::AclRule> rules = rules_->acl();
+              std::ranges::reverse(rules);
+              return std::make_unique<function::Acl>(function::Acl::AclOptions{std::move(rules)});
             }};
   }
   ChoiceChain media(const std::string& name, const std::string& suite) {
-    return {name, suite + " 1370 B", [this, suite](const std::string& device, const RigChange& change) {
-              return run_media(suite, device, change);
-            }};
+    return {
+        name, suite + " 1370 B", "reloads with other keys for a tenth of the streams",
+        [this, suite](const std::string& device, const RigChange& change) { return run_media(suite, device, change); }};
   }
   ChoiceChain ipsec(const std::string& name, ipsec::Direction direction) {
-    return {name, traffic_text({}), [this, direction](const std::string& device, const RigChange& change) {
+    return {name, traffic_text({}), "rekeys of a tenth of the SAs",
+            [this, direction](const std::string& device, const RigChange& change) {
               return run_ipsec(direction, device, change);
             }};
   }
@@ -119,6 +153,7 @@ class Beds : public ChoiceBeds {
     media_options_ = options_;
     media_options_.suite = suite;
     auto bed = MediaBed::make(media_options_, {"1370", 5, 400, 4, 5, {0.73, 0.33}}, device, ceiling_);
+    bed->streams.spare_keys = bed->streams.keys();  // of streams that come in place of others, which lanes still use
     choose_devices(device, bed->rig.engine);
     if (change) change(bed->rig);
     auto rig = Rig::make(bed->rig);
@@ -132,7 +167,7 @@ class Beds : public ChoiceBeds {
     if (!bed) return tl::unexpected(bed.error());
     auto rig = (*bed)->begin(direction, verified_packets);
     if (!rig) return tl::unexpected(rig.error());
-    return std::make_unique<IpsecRun>(std::move(*bed), **rig);
+    return std::make_unique<IpsecRun>(std::move(*bed), **rig, direction);
   }
 
   const BenchOptions options_;

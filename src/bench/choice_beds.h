@@ -1,5 +1,5 @@
-// The chains that `bench choice` puts on cores, on a GPU and on whichever is better, and that `bench loss` takes the
-// GPU from.
+// The chains that `bench choice` puts on cores, on a GPU and on whichever is better, that `bench loss` takes the GPU
+// from, and that `bench changes` changes while they run.
 #pragma once
 
 #include <functional>
@@ -18,13 +18,18 @@ class ChoiceRun {
  public:
   virtual ~ChoiceRun() = default;
   virtual Rig& rig() = 0;
-  // Ends it. An Error when counters do not add up, or frames that were right were dropped.
+  // Once more what the chain's `changes` are (live_changes.h), while it runs; one thread at a time. What becomes of a
+  // frame stays the same. An Error: it is as before.
+  virtual Expected<void> change() = 0;
+  // Ends it. An Error when counters do not add up, or frames that were right were dropped. Not behind change(), by
+  // which SAs are gone with what they had counted.
   virtual Expected<void> finish() = 0;
 };
 
 struct ChoiceChain {
   std::string name;     // "acl + route"
   std::string traffic;  // "64 B"
+  std::string changes;  // "reloads", what change() makes
   // On "cpu", "cuda:N" or "auto", with as many lanes on each. `change`: the last one of the gateway; it may be empty.
   std::function<Expected<std::unique_ptr<ChoiceRun>>(const std::string& device, const RigChange& change)> run;
 };

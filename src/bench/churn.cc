@@ -4,8 +4,8 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <cstdio>
+#include <functional>
 #include <thread>
 #include <vector>
 
@@ -34,62 +34,29 @@ constexpr std::uint64_t verified_frames = 200'000;
 // Without updates; with a thread that wakes as often as theirs; with updates.
 using Kinds = std::array<Windows, 3>;
 
-std::string text(const Spread& spread) {
-  return fmt::format("{:.1f} ({:.1f} to {:.1f})", spread.median, spread.low, spread.high);
-}
-
-void print_windows(const std::string& label, const Windows& windows) {
-  const auto spread = [&](double Outcome::*figure) { return text(windows.spread(figure)); };
-  const std::uint64_t on_gpu = windows.sum(&Outcome::gpu_frames);
-  const std::uint64_t computed = on_gpu + windows.sum(&Outcome::cpu_frames);
-  fmt::print(
-      "RESULT churn {}: p50 {}, p99 {}, p99.9 {}, worst {} us; of {} frames {} lost, {} late, {} of them of their own "
-      "making, {:.1f} % on the GPU; device worst {} us; {} late time points, {} overruns, {} slow launches, {} receive "
-      "stalls, "
-      "{} full; threads stalled {} times, {} us\n",
-      label, spread(&Outcome::p50_us), spread(&Outcome::p99_us), spread(&Outcome::p999_us), spread(&Outcome::max_us),
-      windows.sum(&Outcome::frames), windows.sum(&Outcome::offered_missed), windows.sum(&Outcome::deadline_misses),
-      windows.own_misses(),
-      100 * static_cast<double>(on_gpu) / static_cast<double>(std::max<std::uint64_t>(1, computed)),
-      spread(&Outcome::device_max_us), windows.sum(&Outcome::late_cycles), windows.sum(&Outcome::overruns),
-      windows.sum(&Outcome::slow_launches), windows.sum(&Outcome::receive_stalls), windows.sum(&Outcome::sealed_full),
-      windows.sum(&Outcome::scheduling_stalls), spread(&Outcome::stall_us));
-}
-
-// One window with a thread that wakes as often as the one that applies updates, and does nothing.
-Outcome measure_with_waking(Rig& rig, double seconds) {
-  std::atomic<bool> stop{false};
-  std::thread waking([&] {
-    while (!stop.load()) {
-      std::this_thread::sleep_for(Updater::nap);
-    }
+// With a thread that wakes as often as the one that applies updates, and does nothing.
+Expected<Outcome> measure_with_waking(Rig& rig, double seconds) {
+  return measure_beside(rig, settle_seconds, seconds, [](const std::function<bool()>& stopped) -> Expected<void> {
+    while (!stopped()) std::this_thread::sleep_for(Updater::nap);
+    return {};
   });
-  const Outcome outcome = rig.measure(settle_seconds, seconds);
-  stop.store(true);
-  waking.join();
-  return outcome;
 }
 
-// One window with updates: they are applied by a thread of their own, as the control thread applies them.
 Expected<Outcome> measure_with_updates(Rig& rig, Updater& updater, double seconds) {
-  std::atomic<bool> stop{false};
-  Expected<void> applied;
-  std::thread control([&] { applied = updater.run([&] { return stop.load(); }); });
-  const Outcome outcome = rig.measure(settle_seconds, seconds);
-  stop.store(true);
-  control.join();
-  return applied ? Expected<Outcome>(outcome) : tl::unexpected(applied.error());
+  return measure_beside(rig, settle_seconds, seconds,
+                        [&](const std::function<bool()>& stopped) { return updater.run(stopped); });
 }
 
 Expected<void> measure_windows(Rig& rig, Updater& updater, double seconds, Kinds& windows) {
   for (unsigned round = 0; round < rounds; ++round) {
     windows[0].of.push_back(rig.measure(settle_seconds, seconds));
-    windows[1].of.push_back(measure_with_waking(rig, seconds));
-    auto outcome = measure_with_updates(rig, updater, seconds);
-    if (!outcome) {
-      return tl::unexpected(outcome.error());
+    const auto waking = measure_with_waking(rig, seconds);
+    const auto updating = waking ? measure_with_updates(rig, updater, seconds) : waking;
+    if (!updating) {
+      return tl::unexpected(updating.error());
     }
-    windows[2].of.push_back(*outcome);
+    windows[1].of.push_back(*waking);
+    windows[2].of.push_back(*updating);
   }
   return {};
 }
@@ -173,7 +140,7 @@ void report(const BenchOptions& options, const std::string& device, const Update
   const char* const names[] = {"without updates", "with a waking thread", "with updates"};
   for (unsigned i = 0; i < windows.size(); ++i) {
     const std::string label = fmt::format("{} {}", device, names[i]);
-    print_windows(label, windows[i]);
+    fmt::print("RESULT churn {}: {}\n", label, windows_text(windows[i]));
     append_csv(options, "churn", label, windows[i].of[windows[i].spread(&Outcome::p99_us).at], yardsticks);
   }
   const OperationCost cost = cost_of(updater);
@@ -186,7 +153,7 @@ void report(const BenchOptions& options, const std::string& device, const Update
 }
 
 void judge(Goals& goals, const Kinds& windows, std::uint64_t grown) {
-  judge_updates(goals, {windows[0], windows[1]}, windows[2]);
+  judge_windows(goals, "", "updates", {windows[0], windows[1]}, windows[2]);
   // A table that is rebuilt is a table that is allocated.
   goals.at_most("growth of DPDK's heap", static_cast<double>(grown) / 1024, 0, "KB");
 }

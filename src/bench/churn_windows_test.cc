@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <string>
+#include <thread>
 #include <utility>
 
 namespace sluice::cli::bench {
@@ -28,11 +30,11 @@ Windows windows(std::vector<double> p99_us) {
 std::string missed(const std::vector<Windows>& without, const Windows& with) {
   testing::internal::CaptureStdout();
   Goals goals("churn", true);
-  judge_updates(goals, without, with);
+  judge_windows(goals, "", "updates", without, with);
   const bool any = goals.status() != 0;
   const std::string said = testing::internal::GetCapturedStdout();
   EXPECT_EQ(any, said.find("MISSED") != std::string::npos) << said;
-  EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 6) << said;
+  EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 7) << said;
   std::string lines;
   for (std::size_t at = said.find("GOAL MISSED"); at != std::string::npos; at = said.find("GOAL MISSED", at + 1)) {
     lines += said.substr(at, said.find('\n', at) + 1 - at);
@@ -53,6 +55,7 @@ TEST(ChurnGoals, WhatComesInEveryThirdWindowWithUpdatesIsSeenAndOneBadWindowIsNo
   const Windows quiet = windows(std::vector<double>(21, 100.0));
   const std::pair<const char*, std::uint64_t Outcome::*> figures[] = {
       {"frames lost, windows with updates ranked over the others", &Outcome::offered_missed},
+      {"frames refused as overdue, windows with updates ranked over the others", &Outcome::refused},
       {"frames late by more than threads were kept from running, windows", &Outcome::deadline_misses},
       {"late time points, windows", &Outcome::late_cycles},
       {"overruns, windows", &Outcome::overruns}};
@@ -71,6 +74,48 @@ TEST(ChurnGoals, WhatComesInEveryThirdWindowWithUpdatesIsSeenAndOneBadWindowIsNo
     one.deadline_misses = one.misses_stalled = 1000;
   }
   EXPECT_EQ(missed({quiet, quiet}, stalled), "") << "explained by the machine";
+}
+
+TEST(ChurnGoals, PlaceAndWhatChangesAreInEachName) {
+  const Windows quiet = windows(std::vector<double>(3, 100.0));
+  testing::internal::CaptureStdout();
+  Goals goals("changes", true);
+  judge_windows(goals, "acl + route: ", "changes", {quiet}, windows({200, 200, 200}));
+  const std::string said = testing::internal::GetCapturedStdout();
+  EXPECT_THAT(said, HasSubstr("changes acl + route: p99 with changes, median of the windows"));
+  EXPECT_THAT(said, HasSubstr("changes acl + route: frames lost, windows with changes ranked over the others"));
+}
+
+class StillLoad : public Load {
+ public:
+  void set_rate(double /*frames_per_second*/) override {}
+  Outcome measure(double warm_up_seconds, double seconds) override {
+    std::this_thread::sleep_for(std::chrono::duration<double>(warm_up_seconds + seconds));
+    Outcome one;
+    one.seconds = seconds;
+    return one;
+  }
+  Hold hold(double /*seconds*/, bool /*while_clean*/) override { return {}; }
+};
+
+TEST(MeasureBeside, TheWorkGoesOnForAsLongAsTheWindow) {
+  StillLoad load;
+  unsigned turns = 0;
+  const auto outcome = measure_beside(load, 0.01, 0.02, [&](const std::function<bool()>& stopped) -> Expected<void> {
+    for (; !stopped(); ++turns) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    return {};
+  });
+  ASSERT_TRUE(outcome);
+  EXPECT_EQ(outcome->seconds, 0.02);
+  EXPECT_GT(turns, 2U);
+}
+
+TEST(MeasureBeside, AnErrorOfTheWorkIsTheWindows) {
+  StillLoad load;
+  const auto outcome = measure_beside(
+      load, 0, 0.001, [](const std::function<bool()>&) -> Expected<void> { return make_error("the table is full"); });
+  ASSERT_FALSE(outcome);
+  EXPECT_EQ(outcome.error().message, "the table is full");
 }
 
 TEST(RankExcess, IsThatOfATextbook) {

@@ -120,6 +120,13 @@ constexpr Bench benches[] = {
      .has_table = true,
      .has_chains = true,
      .has_ways = true},
+    {.name = "changes",
+     .text = "Reloads, rule swaps and rekeys of each chain under 90 % load: what is lost, and what comes late",
+     .run = bench::bench_changes,
+     .has_table = true,
+     .has_share = true,
+     .has_chains = true,
+     .on_one_thread = true},
     {.name = "figures",
      .text = "The tables and figures of the paper on GPUs and real time (Zhang, Hu and Hua 2015), on this machine",
      .run = bench::bench_figures,
@@ -271,8 +278,9 @@ void add_own_options(CLI::App& command, const Bench& one, bench::BenchOptions& o
   }
   if (one.has_share) {
     command.add_option("--at", options.at,
-                       one.has_updates ? "load, as a share of the saturated rate; default: 0.5"
-                                       : "hold this share of the ceiling, e.g. 0.75, instead of searching");
+                       one.has_updates  ? "load, as a share of the saturated rate; default: 0.5"
+                       : one.has_chains ? "load, as a share of the saturated rate; default: 0.9"
+                                        : "hold this share of the ceiling, e.g. 0.75, instead of searching");
   }
   if (one.has_updates) {
     complete_with_files(command.add_option(

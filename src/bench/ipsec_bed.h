@@ -55,6 +55,7 @@ class IpsecBed {
 
   const RigOptions& rig() const { return options_; }
   const IpsecTunnels& tunnels() const { return tunnels_; }
+  function::Ipsec& element() { return *element_; }
   const SealedPackets& sealed() const { return sealed_; }
   std::uint64_t verified() const;
 

@@ -51,16 +51,16 @@ Expected<IpsecTunnels> IpsecTunnels::make(std::string_view name, std::uint32_t c
   return IpsecTunnels(std::move(chosen), std::move(proposals), count);
 }
 
-ipsec::SaSettings IpsecTunnels::sa(Direction direction, std::uint32_t tunnel) const {
+ipsec::SaSettings IpsecTunnels::sa(Direction direction, std::uint32_t tunnel, std::uint32_t generation) const {
   const ipsec::Proposal& proposal = proposals_[tunnel % proposals_.size()];
-  std::mt19937 random(tunnel + 1);  // no secret
+  std::mt19937 random(tunnel + 1 + generation * most_tunnels);  // no secret
   std::uint8_t bytes[128];
   for (std::uint8_t& byte : bytes) byte = static_cast<std::uint8_t>(random());
   const std::size_t cipher_key = proposal.key_length + std::size_t{proposal.salt_length};
   ipsec::SaSettings sa;
   const bool out = direction == Direction::out;
   sa.id = {.destination = address(out ? far_end(tunnel) : gateway),
-           .spi = spi(tunnel),
+           .spi = spi(tunnel, generation),
            .protocol = algorithm(tunnel).protocol};
   sa.source = address(out ? gateway : far_end(tunnel));
   sa.direction = direction;

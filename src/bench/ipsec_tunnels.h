@@ -40,8 +40,10 @@ class IpsecTunnels {
   const IpsecAlgorithm& algorithm(std::uint32_t tunnel) const { return *algorithms_[tunnel % algorithms_.size()]; }
   bool is_mixed() const { return algorithms_.size() > 1; }
 
-  // With keys, which both directions of a tunnel have. In: without an anti-replay window.
-  ipsec::SaSettings sa(ipsec::Direction direction, std::uint32_t tunnel) const;
+  // With keys, which both directions of a tunnel have. In: without an anti-replay window. Each generation, of a rekey,
+  // has another SPI and other keys; options() are of the first, 0.
+  ipsec::SaSettings sa(ipsec::Direction direction, std::uint32_t tunnel, std::uint32_t generation = 0) const;
+  static constexpr std::uint32_t generations = 4000;
   ipsec::Policy policy(ipsec::Direction direction, std::uint32_t tunnel) const;
   // Of the element, with all of both directions.
   function::IpsecOptions options() const;
@@ -50,7 +52,9 @@ class IpsecTunnels {
   static constexpr std::uint32_t gateway = 0xc0000201, inside = 0x0a000001;
   static std::uint32_t far_end(std::uint32_t tunnel) { return 0x0b000000 | tunnel; }
   static std::uint32_t far_host(std::uint32_t tunnel) { return 0x0c000000 | tunnel; }
-  static std::uint32_t spi(std::uint32_t tunnel) { return 0x10000 + tunnel; }
+  static std::uint32_t spi(std::uint32_t tunnel, std::uint32_t generation = 0) {
+    return 0x10000 + tunnel + generation * most_tunnels;
+  }
 
  private:
   IpsecTunnels(std::vector<const IpsecAlgorithm*> algorithms, std::vector<ipsec::Proposal> proposals,

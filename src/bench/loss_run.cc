@@ -11,7 +11,7 @@
 
 #include "bench/frame_order.h"
 #include "bench/progress.h"
-#include "bench/rounds.h"
+#include "bench/saturated.h"
 
 namespace sluice::cli::bench {
 namespace {
@@ -20,15 +20,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds sampled_each(5);
 constexpr double longest_notice_seconds = 30;
-constexpr unsigned rounds = 3;
 constexpr unsigned most_refresh = 100;
-
-Outcome saturate(Rig& rig, double seconds, double settling) {
-  rig.set_rate(0);
-  std::vector<Outcome> outcomes{rig.measure(settling, seconds / rounds)};
-  while (outcomes.size() < rounds) outcomes.push_back(rig.measure(0, seconds / rounds));
-  return middle_of(outcomes);
-}
 
 double seconds_since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();

@@ -57,7 +57,7 @@ double frame_share(const RtpStreams& streams, const std::string& mix) {
 function::Srtp::SrtpOptions srtp_options(const RtpStreams& streams) {
   function::Srtp::SrtpOptions options;
   options.streams = streams.settings();
-  options.max_keys = streams.keys();
+  options.max_keys = streams.keys() + streams.spare_keys;
   options.largest_frame = largest_frame;
   return options;
 }

@@ -82,9 +82,14 @@ std::uint32_t RtpStreams::keys() const {
   return std::max(streams, lanes) * (both ? 2 : 1);
 }
 
+media::sdp::CryptoAttribute RtpStreams::crypto(std::uint32_t stream, std::uint64_t generation) const {
+  const srtp::SuiteFacts& facts = srtp::facts(suite);
+  const std::string key = made_up_key(facts.key_and_salt_length(), stream + (generation << 32));
+  return media::sdp::parse_crypto(fmt::format("1 {} inline:{}", facts.name, key)).value();
+}
+
 std::vector<function::MediaStreamSettings> RtpStreams::settings() const {
   std::vector<function::MediaStreamSettings> all;
-  const srtp::SuiteFacts& facts = srtp::facts(suite);
   const std::uint32_t count = std::max(streams, lanes);
   all.reserve(keys());
   for (std::uint32_t stream = 0; stream < count; ++stream) {
@@ -93,9 +98,7 @@ std::vector<function::MediaStreamSettings> RtpStreams::settings() const {
     one.key = function::media_key(source_of(stream), source_port, destination_of(), clear_port);
     one.carries = function::Carries::rtp;
     one.max_ssrcs = 1;
-    one.crypto = media::sdp::parse_crypto(
-                     fmt::format("1 {} inline:{}", facts.name, made_up_key(facts.key_and_salt_length(), stream)))
-                     .value();
+    one.crypto = crypto(stream, 0);
     all.push_back(one);
     if (!both) continue;
     one.direction = srtp::Direction::unprotect;

@@ -40,7 +40,10 @@ struct RtpStreams {
   srtp::Suite suite = srtp::Suite::aes_cm_128_hmac_sha1_80;
   bool both = false;
   bool checksums = true;
+  std::uint32_t spare_keys = 0;  // capacity of the element's for more than the streams have
 
+  // Of a stream to protect, in all of its generations; those of settings() are 0.
+  media::sdp::CryptoAttribute crypto(std::uint32_t stream, std::uint64_t generation) const;
   // What the element's table must have.
   std::vector<function::MediaStreamSettings> settings() const;
   std::uint32_t keys() const;

@@ -33,6 +33,35 @@ engine::Options with_chain(const RigOptions& options) {
 }
 }  // namespace
 
+Expected<std::unique_ptr<engine::Pipeline>> make_pipeline(const RigOptions& options, const engine::PortTable& ports) {
+  const engine::ElementType* type = engine::find_element(options.function);
+  if (type == nullptr) {
+    return make_error("there is no function '" + options.function + "'");
+  }
+  Diagnostics diagnostics;
+  auto settings = Settings::from_text(options.settings, options.function, diagnostics);
+  if (!settings) {
+    return tl::unexpected(settings.error());
+  }
+  auto last = type->make(*settings, ports);
+  settings->finish();
+  if (!diagnostics.ok()) {
+    return make_error(diagnostics.lines.front());
+  }
+  if (!last) {
+    return tl::unexpected(last.error());
+  }
+  std::vector<std::unique_ptr<engine::Element>> elements;
+  for (const auto& make : options.in_front) {
+    elements.push_back(make());
+  }
+  for (const RigElement& element : options.elements) {
+    elements.push_back(element.make(ports));
+  }
+  elements.push_back(options.wrap ? options.wrap(std::move(*last)) : std::move(*last));
+  return std::make_unique<engine::Pipeline>(std::move(elements), options.fused);
+}
+
 Expected<std::unique_ptr<Rig>> Rig::make(const RigOptions& options) {
   const Progress progress("setting up the gateway");
   engine::Options engine = with_chain(options);
@@ -55,35 +84,8 @@ Expected<std::unique_ptr<Rig>> Rig::make(const RigOptions& options) {
   for (unsigned p = 1; p < options.ports; ++p) {
     engine.ports[p].name += std::to_string(p + 1);
   }
-  const engine::ElementType* type = engine::find_element(options.function);
-  if (type == nullptr) {
-    return make_error("there is no function '" + options.function + "'");
-  }
-  Diagnostics diagnostics;
-  auto settings = Settings::from_text(options.settings, options.function, diagnostics);
-  if (!settings) {
-    return tl::unexpected(settings.error());
-  }
-  auto made = engine::Engine::create(
-      engine, [&](const engine::PortTable& ports) -> Expected<std::unique_ptr<engine::Pipeline>> {
-        auto last = type->make(*settings, ports);
-        settings->finish();
-        if (!diagnostics.ok()) {
-          return make_error(diagnostics.lines.front());
-        }
-        if (!last) {
-          return tl::unexpected(last.error());
-        }
-        std::vector<std::unique_ptr<engine::Element>> elements;
-        for (const auto& make : options.in_front) {
-          elements.push_back(make());
-        }
-        for (const RigElement& element : options.elements) {
-          elements.push_back(element.make(ports));
-        }
-        elements.push_back(options.wrap ? options.wrap(std::move(*last)) : std::move(*last));
-        return std::make_unique<engine::Pipeline>(std::move(elements), options.fused);
-      });
+  auto made =
+      engine::Engine::create(engine, [&](const engine::PortTable& ports) { return make_pipeline(options, ports); });
   if (!made) {
     return tl::unexpected(made.error());
   }

@@ -107,6 +107,9 @@ class Load {
   virtual Hold hold(double seconds, bool while_clean) = 0;
 };
 
+// The elements of such a gateway, as the Rig makes them, and again for a reload. Errors: the last one's settings.
+Expected<std::unique_ptr<engine::Pipeline>> make_pipeline(const RigOptions& options, const engine::PortTable& ports);
+
 class Rig : public Load {
  public:
   static Expected<std::unique_ptr<Rig>> make(const RigOptions& options);
