@@ -29,9 +29,11 @@ class ChangesRun {
     if (!running) return tl::unexpected(running.error());
     running_ = running->get();
     Rig& rig = running_->rig();
-    figures_.saturated = saturate(rig, plan_.seconds, plan_.settling_saturated);
-    const double most = static_cast<double>(figures_.saturated.frames) / figures_.saturated.seconds;
-    figures_.offered = plan_.offered > 0 ? plan_.offered : plan_.load * most;
+    figures_.offered = plan_.offered;
+    if (plan_.offered <= 0) {
+      figures_.saturated = saturate(rig, plan_.seconds, plan_.settling_saturated);
+      figures_.offered = plan_.load * static_cast<double>(figures_.saturated.frames) / figures_.saturated.seconds;
+    }
     if (auto ok = rig.pause(); !ok) return tl::unexpected(ok.error());
     rig.set_rate(figures_.offered);
     rig.measure(plan_.settling, 0);

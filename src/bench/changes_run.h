@@ -24,7 +24,7 @@ namespace sluice::cli::bench {
 struct ChangesPlan {
   std::string device = "auto";
   double load = 0.9;      // the offered rate, of what the chain carries saturated
-  double offered = 0;     // instead, frames a second of all lanes; 0: by `load`
+  double offered = 0;     // instead, frames a second of all lanes, and nothing is saturated; 0: by `load`
   double seconds = 2;     // of the saturated rate; of a window a third, or what a change wants
   unsigned rounds = 21;   // windows of each kind
   double settling = 0.1;  // in front of each window

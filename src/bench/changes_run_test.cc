@@ -29,7 +29,7 @@ class ChangesRunTest : public testing::Test {
     options.acl = acl;
     options.patterns = "16";
     options.lanes = 1;
-    options.batch = 256;
+    options.batch = 64;
     options.batches = 4;
     options.frames = 4096;
     options.rtp_streams = 20;
@@ -81,11 +81,11 @@ class ChangesRunTest : public testing::Test {
 };
 
 TEST_F(ChangesRunTest, OfAnAclWhoseRulesAreSwappedNothingIsLost) {
-  expect_nothing_lost(change("acl + route", 20'000));
+  expect_nothing_lost(change("acl + route", 5000));
 }
 
 TEST_F(ChangesRunTest, OfStreamsThatAreRekeyedNothingIsLost) {
-  expect_nothing_lost(change("srtp", 2000));
+  expect_nothing_lost(change("srtp", 500));
 }
 
 TEST_F(ChangesRunTest, CoresAloneAreChangedToo) {
