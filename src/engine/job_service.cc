@@ -54,6 +54,7 @@ void JobDevice::detach() {
 
 Expected<void> JobDevice::attach() {
   for (const Kind& kind : kinds_) {
+    kind.queue->cannot_write(parts_.device);
     if (auto ok = kind.queue->kind().attach(*parts_.gpu, parts_.device); !ok) return tl::unexpected(ok.error());
   }
   next_ = 0;
@@ -164,7 +165,11 @@ void JobDevice::give_back_held(bool in_doubt) {
   const Kind* const kind = held_.exchange(nullptr);
   if (kind == nullptr) return;
   JobQueue::Gathered held = kind->batch;  // a worker that hangs may be reading it
-  kind->queue->hand_over(held, in_doubt);
+  if (in_doubt) {
+    kind->queue->hand_over_in_doubt(held, parts_.device);
+  } else {
+    kind->queue->hand_over(held);
+  }
 }
 
 // --- The cores ---

@@ -47,7 +47,8 @@ class JobDevice {
 
   // The queues count on it from here on.
   void join();
-  // Of a GPU that it has left, while its worker does not run (JobKind::detach(), attach()).
+  // Of a GPU that it has left, while its worker does not run (JobKind::detach(), attach()). Between the two the GPU is
+  // reset: it writes to no job any more.
   void detach();
   Expected<void> attach();
   // A look at what is under way, or, when nothing is and the pace allows it, at what waits: how much it moved. An
@@ -58,7 +59,7 @@ class JobDevice {
   bool has_waiting() const;
   // What it has goes to the cores, once the GPU has let go of it or `until` is past; it takes no more. Does nothing
   // when it has left. Jobs that the GPU has not let go of by then are done on a core, but in slots that are not used
-  // again.
+  // again before attach().
   void leave(std::uint64_t until);
   // The same for a worker that hangs in a call of the driver. Any other thread.
   void take_away();

@@ -108,7 +108,9 @@ JobAnswer JobClient::answer(std::uint32_t slot) const {
 
 void JobClient::release(std::uint32_t slot) {
   queue_.slots_[slot].state.store(JobQueue::Slot::State::free, std::memory_order_relaxed);
-  if (!queue_.slots_[slot].in_doubt) queue_.free_.push(slot);
+  JobQueue::Slot::Doubt doubt = JobQueue::Slot::Doubt::in_use;
+  const bool is_kept = queue_.slots_[slot].doubt.compare_exchange_strong(doubt, JobQueue::Slot::Doubt::released);
+  if (!is_kept) queue_.free_.push(slot);
   under_way_.fetch_sub(1, std::memory_order_release);
 }
 
@@ -225,15 +227,30 @@ void JobQueue::give_back(std::uint32_t slot, JobOutcome outcome, std::uint64_t n
   client.bell_.ring();
 }
 
-void JobQueue::hand_over(Gathered& lost, bool in_doubt) {
+void JobQueue::hand_over(Gathered& lost) {
   add(handed_over_, lost.count);
   for (std::size_t i = 0; i < lost.count; ++i) {
-    slots_[lost.slots[i]].in_doubt |= in_doubt;
     slots_[lost.slots[i]].state.store(Slot::State::waiting, std::memory_order_relaxed);
     for_cores_.push(lost.slots[i]);
   }
   lost.count = 0;
   ring_bells();
+}
+
+void JobQueue::hand_over_in_doubt(Gathered& lost, std::uint32_t device) {
+  for (std::size_t i = 0; i < lost.count; ++i) {
+    slots_[lost.slots[i]].doubted_device.store(device);
+    slots_[lost.slots[i]].doubt.store(Slot::Doubt::in_use);
+  }
+  hand_over(lost);
+}
+
+void JobQueue::cannot_write(std::uint32_t device) {
+  for (std::uint32_t slot = 0; slot < shape_.slots; ++slot) {
+    Slot& one = slots_[slot];
+    if (one.doubt.load() == Slot::Doubt::none || one.doubted_device.load() != device) continue;
+    if (one.doubt.exchange(Slot::Doubt::none) == Slot::Doubt::released) free_.push(slot);
+  }
 }
 
 void JobQueue::gpu_leaves() {

@@ -236,9 +236,11 @@ class JobQueue {
   bool has_waiting(By by) const { return !(by == By::gpu ? for_gpus_ : for_cores_).empty(); }
   // Gives the jobs back to their clients as done.
   void deliver(By by, Gathered& done);
-  // A GPU has failed: the jobs that it had go to the thread on a core. `in_doubt`: it may still write to them, so their
-  // slots are not used again.
-  void hand_over(Gathered& lost, bool in_doubt = false);
+  // A GPU has failed: the jobs that it had go to the thread on a core.
+  void hand_over(Gathered& lost);
+  // Likewise, but GPU `device` may still write to them: their slots are not used again until it cannot any more.
+  void hand_over_in_doubt(Gathered& lost, std::uint32_t device);
+  void cannot_write(std::uint32_t device);
   // A GPU begins to do jobs; a GPU does no more.
   void gpu_joins() { gpus_.fetch_add(1); }
   void gpu_leaves();
@@ -256,11 +258,14 @@ class JobQueue {
   friend struct CloseJobClient;
   struct alignas(64) Slot {
     enum class State : std::uint8_t { free, waiting, begun, back };
+    // A GPU may write to it: while a client has it, and once the client has released it.
+    enum class Doubt : std::uint8_t { none, in_use, released };
     JobClient* client = nullptr;
     std::uint64_t tag = 0, deadline = 0, submitted = 0, ended = 0;
     JobOutcome outcome = JobOutcome::done;
-    bool in_doubt = false;  // a GPU may write to it for ever
     std::atomic<State> state{State::free};
+    std::atomic<Doubt> doubt{Doubt::none};
+    std::atomic<std::uint32_t> doubted_device{0};  // who may write to it
   };
   using Count = std::atomic<std::uint64_t>;
 

@@ -332,6 +332,46 @@ TEST_F(JobsTest, AGpuThatFailsHandsItsJobsToTheCores) {
   }
 }
 
+// A GPU that is silent may write to what it has: those slots are kept until it is reset, whether their clients have
+// taken the answers before that or not.
+TEST_F(JobsTest, SlotsThatASilentGpuHadAreUsedAgainBehindItsReset) {
+  for (const bool taken_before : {true, false}) {
+    SCOPED_TRACE(taken_before);
+    client_.reset();
+    service_.reset();
+    gpus_.clear();
+    make(1);
+    service_->device(0).work(true);
+    const std::uint32_t slots = queue_->shape().slots;
+    const JobClientHandle other = queue_->open(slots);
+    const auto free_slots = [&] {
+      std::uint32_t count = 0;
+      while (other->submit(count, never, [](std::byte* job) { AddingKind::of(job) = {.is_for_cores = true}; }) ==
+             JobRefusal::none)
+        ++count;
+      while (service_->cores().round() != 0) {
+      }
+      other->poll([](const JobAnswer&) {});
+      return count;
+    };
+    submit(0);
+    gpu().is_slow = true;
+    ASSERT_EQ(work(), 1U);
+    now += us(2'100'000);
+    ASSERT_FALSE(service_->device(0).work(true));
+    service_->device(0).leave(now);
+    while (service_->cores().round() != 0) {
+    }
+    if (taken_before) EXPECT_EQ(take().size(), 1U);
+    EXPECT_EQ(free_slots(), slots - 1);
+    service_->device(0).detach();
+    ASSERT_TRUE(service_->device(0).attach());
+    EXPECT_EQ(free_slots(), taken_before ? slots : slots - 1);
+    if (!taken_before) EXPECT_EQ(take().size(), 1U);
+    EXPECT_EQ(free_slots(), slots);
+  }
+}
+
 TEST_F(JobsTest, OfTwoGpusOneGoesOnWithoutTheOther) {
   make(2);
   for (std::uint64_t tag = 0; tag < 6; ++tag) submit(tag);
