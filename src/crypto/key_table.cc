@@ -171,9 +171,10 @@ void KeyTable::unfollow(unsigned follower) {
 }
 
 std::size_t KeyTable::take_changes(unsigned follower, std::span<KeyRecord> records) {
+  // All at once: a slot that changed between two records would come twice, and a kernel applies them in any order.
+  const std::lock_guard lock(tables_->changing);
   Changes& changes = tables_->followers[follower];
   for (std::size_t taken = 0; taken < records.size(); ++taken) {
-    const std::lock_guard lock(tables_->changing);
     if (changes.slots.empty()) {
       return taken;
     }
