@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <map>
+#include <ranges>
 #include <string>
 #include <vector>
 
@@ -93,6 +94,10 @@ class ChoiceBench {
       ramp(rig);
     };
     if (auto ok = on("auto", chosen); !ok) return ok;
+    again_.resize(std::size(loads));
+    for (const std::string& device : {cpu_, gpu_}) {
+      if (auto ok = on_again(device); !ok) return ok;
+    }
     judge();
     return {};
   }
@@ -105,6 +110,26 @@ class ChoiceBench {
     measure((*running)->rig());
     if (auto ok = (*running)->finish(); !ok) return make_error(device + ": " + ok.error().message);
     return {};
+  }
+
+  // The better one at each load once more: what differs between its two runs is the machine's doing.
+  Expected<void> on_again(const std::string& device) {
+    const auto is_better = [&](std::size_t l) { return better(l) == device; };
+    if (std::ranges::none_of(std::views::iota(std::size_t{0}, std::size(loads)), is_better)) return {};
+    return on(device, [&](Rig& rig) {
+      for (std::size_t l = 0; l < std::size(loads); ++l) {
+        if (!is_better(l)) continue;
+        rig.set_rate(loads[l] * best_);
+        again_[l] = middle(rig, settling);
+        say(device, fmt::format("{:.0f} % again", 100 * loads[l]), again_[l], loads[l]);
+      }
+    });
+  }
+
+  const std::string& better(std::size_t l) const {
+    const Outcome &a = of_.at("cpu").at[l], &b = of_.at(gpu_).at[l];
+    const bool both = rate(a) >= carries_all * rate(b) && rate(b) >= carries_all * rate(a);
+    return (both ? a.p99_us <= b.p99_us : rate(a) > rate(b)) ? cpu_ : gpu_;
   }
 
   Outcome middle(Rig& rig, double warm_up) const {
@@ -163,17 +188,19 @@ class ChoiceBench {
   void judge() {
     const OfDevice &cpu = of_["cpu"], &gpu = of_[gpu_], &chosen = of_["auto"];
     for (std::size_t l = 0; l < std::size(loads); ++l) {
-      const Outcome &a = cpu.at[l], &b = gpu.at[l];
-      const bool both = rate(a) >= carries_all * rate(b) && rate(b) >= carries_all * rate(a);
-      const bool is_cpu = both ? a.p99_us <= b.p99_us : rate(a) > rate(b);
-      const Outcome& better = is_cpu ? a : b;
+      const Outcome &first = of_[better(l)].at[l], &now = chosen.at[l];
+      const auto [low, high] = std::minmax(first.p99_us, again_[l].p99_us);
       const std::string at = fmt::format("{}, {:.0f} %", chain_.name, 100 * loads[l]);
-      const double carried = 100 * rate(chosen.at[l]) / rate(better), p99 = chosen.at[l].p99_us / better.p99_us;
+      const double carried = 100 * rate(now) / rate(first), p99 = now.p99_us / high;
+      const auto frames = static_cast<double>(now.gpu_frames + now.cpu_frames);
       std::printf(
-          "RESULT choice %s: %s is better (%.2f Mpps, p99 %.1f us); auto carries %.1f %% of it, p99 %.2f times\n",
-          at.c_str(), is_cpu ? "cpu" : gpu_.c_str(), better.mpps(), better.p99_us, carried, p99);
+          "RESULT choice %s: %s is better (%.2f Mpps, p99 %.1f to %.1f us in two runs); auto carries %.1f %% of it, "
+          "%.0f "
+          "%% of that on the GPU, p99 %.1f us, %.2f times the worse run's\n",
+          at.c_str(), better(l).c_str(), first.mpps(), low, high, carried,
+          100 * static_cast<double>(now.gpu_frames) / std::max(1.0, frames), now.p99_us, p99);
       goals_.at_least(at + ": carried, of the better one", carried, goal_carried, "%");
-      goals_.at_most(at + ": p99", p99, goal_p99, "times the better one's");
+      goals_.at_most(at + ": p99", p99, goal_p99, "times the better one's, the worse of its two runs");
     }
     const double sum = rate(cpu.saturated) + rate(gpu.saturated);
     const double share = 100 * rate(chosen.saturated) / sum;
@@ -187,9 +214,10 @@ class ChoiceBench {
 
   const BenchOptions& options_;
   const ChoiceChain& chain_;
-  const std::string gpu_;
+  const std::string cpu_ = "cpu", gpu_;
   Goals& goals_;
   std::map<std::string, OfDevice> of_;
+  std::vector<Outcome> again_;  // each of `loads`, on the better one
   double best_ = 0, ramp_moves_ = 0;
 };
 
