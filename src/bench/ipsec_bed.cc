@@ -17,7 +17,6 @@ namespace {
 
 using ipsec::Direction;
 
-constexpr unsigned rounds = 3;
 constexpr double warm_up_seconds = 0.15;
 constexpr std::uint32_t sealed_in_all = 1U << 15;  // many times what a cache holds
 constexpr unsigned most_of_a_batch = 4096, spare_frames = 2048;
@@ -138,8 +137,8 @@ Expected<IpsecFigure> IpsecBed::measure(Direction direction, double seconds, std
   source_->own_ns(1);
   const std::uint64_t kept_before = metric("ipsec_kept_from_device");
   std::uint64_t frames = 0;
-  while (outcomes.size() < rounds) {
-    outcomes.push_back(running_->measure(0, seconds / rounds));
+  while (outcomes.size() < repetitions) {
+    outcomes.push_back(running_->measure(0, seconds / repetitions));
     frames += outcomes.back().frames;
   }
   const auto kept = static_cast<double>(metric("ipsec_kept_from_device") - kept_before);

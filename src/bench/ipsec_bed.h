@@ -44,7 +44,7 @@ class IpsecBed {
                                                   double ceiling, const RigChange& change = {});
 
   // First everything that leaves is looked at until `frames` have (ipsec_check.h), in the run that is measured then, as
-  // fast as lanes poll: the middle of three rounds, which together take `seconds`. Errors: what was wrong; and, of a
+  // fast as lanes poll: the middle of five rounds, which together take `seconds`. Errors: what was wrong; and, of a
   // GPU, that cores have done its work.
   Expected<IpsecFigure> measure(ipsec::Direction direction, double seconds, std::uint64_t frames = 20'000);
   // The gateway in that direction, once `frames` are verified, at no rate yet. finish() ends it.

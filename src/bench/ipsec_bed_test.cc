@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "bench/rounds.h"
 #include "bench/rte_ipsec_peer.h"
 
 namespace sluice::cli::bench {
@@ -36,8 +37,9 @@ TEST_F(IpsecBedTest, WhatLeavesIsRightBothWays) {
     auto bed = make(traffic);
     ASSERT_TRUE(bed) << bed.error().message;
     for (const Direction direction : {Direction::out, Direction::in, Direction::out}) {
-      const auto figure = (*bed)->measure(direction, 0.03);
+      const auto figure = (*bed)->measure(direction, 0.05);
       ASSERT_TRUE(figure) << figure.error().message;
+      EXPECT_EQ(figure->outcome.rounds, repetitions);
       EXPECT_GT(figure->outcome.frames, 0U);
       EXPECT_GT(figure->moved_bytes, figure->clear_bytes - 14) << "headers and ICV come on top";
       EXPECT_LT(figure->moved_bytes, figure->clear_bytes + 90);
@@ -70,8 +72,9 @@ TEST_F(IpsecBedTest, RteIpsecSealsAndOpensTheSame) {
     auto peer = RteIpsecPeer::make(tunnels, sealed, 2, "imix");
     ASSERT_TRUE(peer) << peer.error().message;
     for (const Direction direction : {Direction::out, Direction::in}) {
-      const auto outcome = (*peer)->measure(direction, 0.03);
+      const auto outcome = (*peer)->measure(direction, 0.05);
       ASSERT_TRUE(outcome) << outcome.error().message;
+      EXPECT_EQ(outcome->rounds, repetitions);
       EXPECT_GT(outcome->frames, 0U);
       EXPECT_GE(outcome->bytes, 64 * outcome->frames);
     }

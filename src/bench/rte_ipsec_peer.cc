@@ -39,7 +39,6 @@ constexpr std::uint16_t iv_at = sizeof(rte_crypto_op) + sizeof(rte_crypto_sym_op
 constexpr std::size_t ethernet = sizeof(packet::EthernetHeader);
 constexpr std::size_t outer_headers = ethernet + sizeof(packet::Ipv4Header);
 constexpr std::size_t headers = outer_headers + sizeof(packet::UdpHeader);
-constexpr unsigned rounds = 3;
 static_assert(frames_of_core % burst == 0 && looked_at % burst == 0);
 
 // A device of the driver, with a queue for each core.
@@ -429,8 +428,8 @@ Expected<Outcome> RteIpsecPeer::measure(Direction direction, double seconds) {
     if (const std::string why = core->look(direction); !why.empty()) return make_error("NOT VERIFIED: " + why);
   }
   std::vector<Outcome> outcomes;
-  while (outcomes.size() < rounds) {
-    outcomes.push_back(on_every_core(seconds / rounds, [&](std::size_t core, const std::atomic<bool>& stop) {
+  while (outcomes.size() < repetitions) {
+    outcomes.push_back(on_every_core(seconds / repetitions, [&](std::size_t core, const std::atomic<bool>& stop) {
       return parts_->cores[core]->run(direction, stop);
     }));
   }

@@ -30,7 +30,7 @@ class RteIpsecPeer {
   RteIpsecPeer(const RteIpsecPeer&) = delete;
 
   // Packets of each core are looked at first: OpenSSL opens what was sealed, and what was opened is what OpenSSL had
-  // sealed. Bytes: of frames in clear. The middle of three rounds, which together take `seconds`.
+  // sealed. Bytes: of frames in clear. The middle of five rounds, which together take `seconds`.
   Expected<Outcome> measure(ipsec::Direction direction, double seconds);
   std::size_t cores() const;
 

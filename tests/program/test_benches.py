@@ -97,9 +97,12 @@ def test_ipsec_both_ways_beside_rte_ipsec(tmp_path):
     assert len(verified) == 2 and min(verified) >= 40000
     assert "rte_ipsec: not measured: rte_ipsec has no AH" in ran.stdout
     with rows.open(encoding="utf-8") as file:
-        labels = [row["label"] for row in csv.DictReader(file)]
+        measured = list(csv.DictReader(file))
+    assert {row["rounds"] for row in measured} == {"5"}
+    bytes_in_clear = [1000 * float(row["gbytes"]) / float(row["mpps"]) for row in measured]
+    assert max(bytes_in_clear) < 1.1 * min(bytes_in_clear), "what protects a packet is not counted"
     cores = len(os.sched_getaffinity(0))
-    assert labels == [*(f"cpu {way} mixed-esp imix 20 SAs" for way in ("out", "in")),
+    assert [row["label"] for row in measured] == [*(f"cpu {way} mixed-esp imix 20 SAs" for way in ("out", "in")),
                       *(f"rte_ipsec on {cores} cores {way} mixed-esp imix 20 SAs" for way in ("out", "in")),
                       *(f"cpu {way} ah-sha1 imix 20 SAs" for way in ("out", "in"))]
 
