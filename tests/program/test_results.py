@@ -10,7 +10,7 @@ import pytest
 from gateway import ROOT, SLUICE
 
 RESULTS = ROOT / "docs" / "results"
-PAGES = {"README.md", "router.md", "inspect.md", "srtp.md", "method.md", "findings.md", "results.svg", "data"}
+PAGES = {"README.md", "router.md", "inspect.md", "srtp.md", "ipsec.md", "method.md", "findings.md", "results.svg", "data"}
 
 
 def make_results(*words):
@@ -109,6 +109,17 @@ def test_a_new_row_takes_the_place_of_the_old_one_everywhere(folder, write_rows)
     assert "| Inspecting router: HTTP, with finds | cores | saturated | 14 | 4.3 (3.9 to 4.7) | 5 | 17 |" in page
     assert ">17 Gbit/s<" not in picture and "router-ipv4" not in page, "nor do their bars stand beside each other"
     assert make_results("--folder", folder, "--check").returncode == 0, "what it writes it takes for what it is"
+
+
+def test_a_workload_has_no_table_before_it_has_rows(folder, write_rows):
+    page, index = ((folder / name).read_text(encoding="utf-8") for name in ("ipsec.md", "README.md"))
+    assert "ipsec-in-imix -->\n<!-- end of rows -->\n" in page and "| IPsec" not in index and "[IPsec](ipsec.md)" in index
+    new = write_rows(row_of("ipsec-in-imix", "rte_ipsec", 21.0, lanes="16"), row_of("ipsec-in-imix", "GPU", 18.0, share="0.15", share_of="both ways"))
+    assert make_results("--folder", folder, "--add", new).returncode == 0
+    page, index = ((folder / name).read_text(encoding="utf-8") for name in ("ipsec.md", "README.md"))
+    assert "| IPsec in, AES-128-CBC, SHA-1, IMIX | GPU | saturated | 14 | 18.0 (16.2 to 19.8) | 5 | 72 | 15.0 % of both ways | 500 |" in page
+    assert "| IPsec in, AES-128-CBC, SHA-1, IMIX | 14 | 18.0 (16.2 to 19.8) |  |  | rte_ipsec 21.0 | 15.0 % of both ways |" in index
+    assert "84 Gbit/s rte_ipsec" in (folder / "results.svg").read_text(encoding="utf-8")
 
 
 def test_bars_of_another_machine_do_not_stand_beside(folder, write_rows):
