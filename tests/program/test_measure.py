@@ -29,6 +29,10 @@ BENCHES = {
     "media": [line("media", f"cuda:0 {MEDIA} saturated", 30.0, 41.1, share=0.8, deadline=5000, setting="1000 streams; 14 lanes"),
               line("media", f"cuda:0 {MEDIA} held 2 s", 20.0, 27.4, 0.65, late=20, lost=100, refused=150, frames=999_750, deadline=5000)],
     "srtp": [line("srtp", f"{SRTP} auto {what}", mpps, 10.0) for what, mpps in (("sealed", 35.0), ("libsrtp", 3.0), ("opened", 34.0))],
+    "ipsec": [line("ipsec", f"{device} {way} aes128-sha1 {size} 1000 SAs", mpps, mpps * length / 1000, share,
+                   setting="20.0 Gbit/s in clear" + ("; 14 lanes" if share else ""))
+              for device, mpps, share in (("cuda:0", 18.0, 0.5), ("cpu", 9.0, 0.25), ("rte_ipsec on 16 cores", 11.0, ""))
+              for size, length in (("1408", 1408), ("imix", 373)) for way in ("out", "in")],
     "acl": [line("acl", f"filters rte_acl {search} on 16 cores", mpps) for search, mpps in (("AVX2", 400.0), ("AVX-512 in 512 bits", 800.0))],
 }
 
@@ -75,6 +79,12 @@ def test_a_bench_s_rows_become_results(measure, tmp_path):
     assert (rows["acl", "rte_acl", "saturated"]["mpps"], rows["acl", "rte_acl", "saturated"]["lanes"]) == ("800.000", "16")
     assert "--acl filters " in rows["chain-udp", "GPU", "saturated"]["command"], "no folder of this machine is published"
     assert rows["srtp", "GPU", "saturated"]["lanes"] == ""
+    tunnels = {(workload, side): [row[name] for name in ("mpps", "lanes", "packet_bytes", "share", "share_of")]
+               for (workload, side, _), row in rows.items() if workload.startswith("ipsec-")}
+    assert len(tunnels) == 12 and tunnels["ipsec-in-imix", "GPU"] == ["18.000", "14", "373", "0.5000", "both ways"]
+    assert tunnels["ipsec-out-1408", "cores"] == ["9.000", "14", "1408", "0.2500", "both ways"]
+    assert tunnels["ipsec-out-1408", "rte_ipsec"] == ["11.000", "16", "1408", "", ""]
+    assert "--lanes 14 --seconds 1.5 --algorithms aes128-sha1 --sizes 1408,imix --sas 1000 " in rows["ipsec-in-1408", "GPU", "saturated"]["command"]
     assert ran.returncode == 1
     assert "measure: left out: router-ipv6 GPU saturated: " in ran.stdout and "measure: left out: echo GPU held: " in ran.stdout
 
@@ -133,3 +143,18 @@ def test_the_real_bench_s_rows_are_found(tmp_path):
         row = next(csv.DictReader(file))
     assert (row["workload"], row["side"], row["repetitions"]) == ("acl", "rte_acl", "5")
     assert 0 < float(row["mpps_low"]) <= float(row["mpps"]) <= float(row["mpps_high"]) and row["command"].endswith("--rules few --device cpu --no-goals")
+
+
+def test_the_real_gateway_of_tunnels_has_all_rows_of_cores(tmp_path):
+    """Beside a GPU their labels differ in the device alone."""
+    ran = subprocess.run([ROOT / "scripts" / "measure", "--out", tmp_path / "rows.csv", "--device", "cpu", "--only", "ipsec", "--lanes", "1",
+                          "--seconds", "0.02"], capture_output=True, text=True, timeout=120, check=False,
+                         env={**os.environ, "SLUICE_BIN": str(SLUICE.resolve().parent)})
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    with (tmp_path / "rows.csv").open(encoding="utf-8") as file:
+        rows = {(row["workload"], row["side"]): row for row in csv.DictReader(file)}
+    assert set(rows) == {(f"ipsec-{way}-{size}", side) for way in ("out", "in") for size in ("1408", "imix") for side in ("cores", "rte_ipsec")}
+    cores = str(len(os.sched_getaffinity(0)))
+    assert {(side, row["lanes"]) for (_, side), row in rows.items()} == {("cores", "1"), ("rte_ipsec", cores)}
+    for row in rows.values():
+        assert 0 < float(row["mpps_low"]) <= float(row["mpps"]) <= float(row["mpps_high"])
