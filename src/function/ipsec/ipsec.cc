@@ -175,18 +175,18 @@ void Ipsec::classify(engine::Batch& batch, engine::Span span) {
   }
 }
 
-std::uint32_t Ipsec::take_place(const engine::Batch& batch, const IpsecArea& area, std::uint32_t i, const ipsec::Sa& sa,
-                                std::uint32_t offset, std::uint32_t bytes) const {
-  if (!devices_.is_there()) return area.header->jobs;
+Ipsec::Place Ipsec::take_place(const engine::Batch& batch, const IpsecArea& area, std::uint32_t i, const ipsec::Sa& sa,
+                               std::uint32_t offset, std::uint32_t bytes) const {
+  if (!devices_.is_there()) return {area.header->jobs, false};
   const bool for_device = sa.on_gpus && (on_device_ >> static_cast<unsigned>(sa.cipher) & 1) != 0 &&
                           sa.installs <= area.header->installs && bytes <= most_on_device_ &&
                           engine::capacity_from(batch, i) >= offset + most_on_device_;
-  return for_device ? area.header->jobs : area.header->kept - 1;
+  return for_device ? Place{area.header->jobs, false} : Place{area.header->kept - 1, true};
 }
 
-void Ipsec::note_job(const IpsecArea& area, std::uint32_t place, const ipsec::Sa& sa, std::uint32_t bytes) const {
-  area.verdicts[place] = crypto::Verdict::tag_mismatch;  // until it is computed
-  if (place == area.header->jobs) {
+void Ipsec::note_job(const IpsecArea& area, Place place, const ipsec::Sa& sa, std::uint32_t bytes) {
+  area.verdicts[place.index] = crypto::Verdict::tag_mismatch;  // until it is computed
+  if (!place.kept) {
     const std::uint32_t kind = static_cast<std::uint32_t>(sa.cipher) << 8 | static_cast<std::uint32_t>(sa.hash);
     const std::uint32_t range = bytes / range_bytes;
     IpsecArea::Header& header = *area.header;
@@ -196,9 +196,9 @@ void Ipsec::note_job(const IpsecArea& area, std::uint32_t place, const ipsec::Sa
     }
     header.mixes_kinds |= kind != header.kind;
     header.mixes_lengths |= range != header.range;
-    area.header->runs.add(area.jobs[place].data, bytes);
+    area.header->runs.add(area.jobs[place.index].data, bytes);
   } else {
-    area.header->kept = place;
+    area.header->kept = place.index;
   }
 }
 

@@ -173,10 +173,15 @@ class Ipsec final : public engine::Element,
   std::size_t reader_of_lane(std::uint32_t lane) const;
 
   void begin(engine::Batch& batch, const IpsecArea& area, const ipsec::View* view);
-  // Of a job at hand, whose data are `bytes` from frame[offset] on: its place, the device's or the core's.
-  std::uint32_t take_place(const engine::Batch& batch, const IpsecArea& area, std::uint32_t i, const ipsec::Sa& sa,
-                           std::uint32_t offset, std::uint32_t bytes) const;
-  void note_job(const IpsecArea& area, std::uint32_t place, const ipsec::Sa& sa, std::uint32_t bytes) const;
+  // Where a job is in the area. In a full batch the next one of both kinds is the same.
+  struct Place {
+    std::uint32_t index;
+    bool kept;  // from the device
+  };
+  // Of a job at hand, whose data are `bytes` from frame[offset] on.
+  Place take_place(const engine::Batch& batch, const IpsecArea& area, std::uint32_t i, const ipsec::Sa& sa,
+                   std::uint32_t offset, std::uint32_t bytes) const;
+  static void note_job(const IpsecArea& area, Place place, const ipsec::Sa& sa, std::uint32_t bytes);
   void compute_kept(const engine::Batch& batch, const IpsecArea& area);
 
   // ipsec_in.cc

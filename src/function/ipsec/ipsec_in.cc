@@ -104,10 +104,11 @@ void Ipsec::look_at(engine::Batch& batch, const IpsecArea& a, std::uint32_t i, i
                     const ipsec::OuterView& outer) {
   const std::uint32_t packet_bytes = job_bytes(sa.outer.load(std::memory_order_acquire)->format, outer);
   const std::uint32_t offset = outer.protocol == ipsec::Protocol::ah ? ethernet : outer.at;
-  const std::uint32_t place = take_place(batch, a, i, sa, offset, packet_bytes);
+  const Place taken = take_place(batch, a, i, sa, offset, packet_bytes);
+  const std::uint32_t place = taken.index;
   const Reason why = begin_opening(batch, i, sa, outer, a.jobs[place], a.works[place]);
   if (why != no_reason) return batch.drop(i, why);
-  note_job(a, place, sa, packet_bytes);
+  note_job(a, taken, sa, packet_bytes);
   a.places[i] = place;
   batch.go_on_later(i);
 }

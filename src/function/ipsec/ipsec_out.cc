@@ -277,7 +277,8 @@ void Ipsec::put_on(engine::Batch& batch, std::uint32_t i, const IpsecArea& a, co
   engine::set_length(batch, i, length);  // the frame may have had padding of Ethernet behind the packet
   const bool is_ah = format.protocol == ipsec::Protocol::ah;
   const std::uint32_t offset = is_ah ? ethernet : ethernet + format.outer_bytes, packet_bytes = length - offset;
-  const std::uint32_t place = take_place(batch, a, i, *chosen.sa, offset, packet_bytes);
+  const Place taken = take_place(batch, a, i, *chosen.sa, offset, packet_bytes);
+  const std::uint32_t place = taken.index;
   IpsecArea::Work& work = a.works[place];
   if (is_ah) {
     if (!ipsec::ah_put_on(format, chosen.inner, number, frame, a.jobs[place], work.kept)) {
@@ -299,7 +300,7 @@ void Ipsec::put_on(engine::Batch& batch, std::uint32_t i, const IpsecArea& a, co
       return batch.drop(i, why);
     }
   }
-  note_job(a, place, *chosen.sa, packet_bytes);
+  note_job(a, taken, *chosen.sa, packet_bytes);
   a.places[i] = place;
 }
 

@@ -221,6 +221,19 @@ TEST_P(IpsecOn, CiphersOfCoresAreKeptFromTheGpu) {
   EXPECT_EQ(out.metric("ipsec_kept_from_device"), gpu() != nullptr ? 200U : 0U);
 }
 
+// The last place of a full batch is the next one of the device's jobs and of the core's.
+TEST_P(IpsecOn, TheLastPacketOfAFullBatchMayBeTheCores) {
+  std::size_t of_cores = 0;
+  while (suites[of_cores].on_gpus) ++of_cores;
+  std::vector<Bytes> clear(IpsecTrial::capacity - 1, clear_frame(0, 300, false));
+  clear.push_back(clear_frame(of_cores, 300, false));
+  IpsecTrial out(tunnels("out"), gpu()), in(tunnels("in"), gpu());
+  const std::vector<Judged> sealed = out.seal(clear);
+  for (const Judged& one : sealed) ASSERT_EQ(one.name(), "passes");
+  for (const Judged& one : in.open(frames_of(sealed))) ASSERT_EQ(one.name(), "passes");
+  EXPECT_EQ(out.metric("ipsec_kept_from_device"), gpu() != nullptr ? 1U : 0U);
+}
+
 // Sealing in place cannot be done twice. What the GPU had nothing of goes on.
 TEST_P(IpsecOn, OfABatchThatAGpuLosesOnlyItsOwnPacketsAreDropped) {
   if (gpu() == nullptr) GTEST_SKIP() << "there is nothing to lose";
