@@ -49,7 +49,12 @@ const char* DeviceChoice::text(Why why) {
 }
 
 DeviceChoice::DeviceChoice(const Limits& limits, ChoiceTurns& turns)
-    : limits_(limits), turns_(&turns), window_(limits.window), retry_(limits.retry), careful_for_(limits.retry) {}
+    : limits_(limits),
+      turns_(&turns),
+      window_(limits.window),
+      retry_(limits.retry),
+      careful_for_(limits.retry),
+      try_for_(limits.try_core) {}
 
 std::uint64_t DeviceChoice::rate(std::uint64_t frames, std::uint64_t ticks) const {
   return static_cast<std::uint64_t>(static_cast<double>(frames) * static_cast<double>(limits_.second) /
@@ -107,13 +112,16 @@ void DeviceChoice::on_core(std::uint64_t now, const Window& window) {
   const std::uint64_t core = saturated_rate_;
   core_rate_.set(core);
   if (came_back_at_ != 0) {
-    if (now - came_back_at_ < limits_.second) {
-      careful_until_ = now + careful_for_;
-      careful_for_ = std::min(2 * careful_for_, limits_.longest_retry);
+    const std::uint64_t stayed = now - std::exchange(came_back_at_, 0);
+    std::uint64_t& next = came_to_try_ ? try_for_ : careful_for_;
+    if (stayed < limits_.second) {
+      careful_until_ = now + next;
+      next = std::min(2 * next, limits_.longest_retry);
+    } else if (came_to_try_ && stayed < limits_.retry) {
+      careful_until_ = now + next;
     } else {
-      careful_for_ = limits_.retry;
+      next = came_to_try_ ? limits_.try_core : limits_.retry;
     }
-    came_back_at_ = 0;
   }
   why_.store(Why::core_faster, std::memory_order_relaxed);
   if (!device_up_) return;
@@ -161,7 +169,7 @@ void DeviceChoice::with_device(std::uint64_t now, const Window& window) {
     return;
   }
   light_ = 0;
-  if (!is_careful && now - went_at_ >= limits_.retry && load * 100 < can * tried_part &&
+  if (!is_careful && now - went_at_ >= limits_.try_core && load * 100 < can * tried_part &&
       turns_->take(now, limits_.window * 2 * saturated_windows)) {
     go(false, Why::tries_core, now);
   }
@@ -218,7 +226,8 @@ void DeviceChoice::go(bool to_device, Why why, std::uint64_t now) {
   saturated_frames_ = saturated_ticks_ = 0;
   say_nothing_ = settling_windows;
   went_at_ = now;
-  came_back_at_ = why == Why::light || why == Why::tries_core ? now : 0;
+  came_to_try_ = why == Why::tries_core;
+  came_back_at_ = why == Why::light || came_to_try_ ? now : 0;
   lane_cost_ = 0;
   is_warm_ = false;
   probes_ = 0;

@@ -21,10 +21,11 @@
 //   * On the device, two small batches in a while (`probe_due()`) are computed on the core. The second one says what a
 //     frame costs there now, rather too much. If the core can do more than was known by it, the lane goes back as
 //     above.
-//   * Measured on a thread that is stalled, or cold, core_rate is too low. So a lane tries its core, too, `retry` after
-//     it has left it, if its load is below 125 % of what the core is known to do.
-//   * A lane that comes back and is saturated within a second is careful for `retry`, and for twice as long each time:
-//     it believes no probes, tries nothing, and comes back below 60 %.
+//   * Measured on a thread that is stalled, or cold, core_rate is too low. So a lane tries its core, too, `try_core`
+//     after it has left it, if its load is below 125 % of what the core is known to do.
+//   * A lane that comes back and is saturated within a second is careful for `retry`, or behind a try for `try_core`,
+//   and
+//     for twice as long each time: it believes no probes, tries nothing, and comes back below 60 %.
 //
 // A window in which the machine did not run the thread (stall.h) and the one behind it say nothing, unless there has
 // been no other one for long: then it is how the machine is. Nor does one in which nothing came and the queue was not
@@ -75,8 +76,9 @@ class DeviceChoice {
     std::uint64_t window;         // on the core
     std::uint64_t device_window;  // some cycles
     std::uint64_t retry, longest_retry;
-    std::uint64_t probe;   // between two probes; 0: none
-    std::uint64_t second;  // ticks of a second
+    std::uint64_t try_core;  // at first; longest_retry at the longest
+    std::uint64_t probe;     // between two probes; 0: none
+    std::uint64_t second;    // ticks of a second
   };
   // `turns`: shared by all lanes; has to live as long.
   DeviceChoice(const Limits& limits, ChoiceTurns& turns);
@@ -167,8 +169,10 @@ class DeviceChoice {
   // When the device is tried again, how long after that, and the core's rate when it was tried last.
   std::uint64_t retry_at_ = 0, retry_ = 0, tried_at_rate_ = 0;
   // When the lane went where it is; when it came to the core on trust, 0: it did not; until when it is careful, and for
-  // how long the next time.
-  std::uint64_t went_at_ = 0, came_back_at_ = 0, careful_until_ = 0, careful_for_ = 0;
+  // how long the next time, or behind a try.
+  std::uint64_t went_at_ = 0, came_back_at_ = 0, careful_until_ = 0;
+  std::uint64_t careful_for_ = 0, try_for_ = 0;
+  bool came_to_try_ = false;
   // Probes: when the next one is, and how many there were with the device.
   std::uint64_t next_probe_ = 0;
   unsigned probes_ = 0;

@@ -21,6 +21,7 @@ constexpr DeviceChoice::Limits limits{.window = 300 * us,
                                       .device_window = 2400 * us,
                                       .retry = 3 * second,
                                       .longest_retry = 12 * second,
+                                      .try_core = second,
                                       .probe = 100'000 * us,
                                       .second = second};
 
@@ -194,6 +195,27 @@ TEST(DeviceChoice, BelievesProbesNoMoreThatWereWrong) {
   EXPECT_EQ(lanes.on_device(), 1U);
 }
 
+// The machine was slow for a moment.
+TEST(DeviceChoice, TriesACoreSoonThatWasMeasuredTooLow) {
+  Lanes lanes(1, {.core = 0.5, .device = 8});
+  lanes.run(0.55, 0.1);
+  ASSERT_EQ(lanes.on_device(), 1U);
+  lanes.machine.core = 1;
+  lanes.run(0.55, 1.2);
+  EXPECT_EQ(lanes.on_device(), 0U);
+  lanes.run(0.55, 20);
+  EXPECT_EQ(lanes.moves(), 2U);
+}
+
+// Each try that fails is twice as long ahead of the next one.
+TEST(DeviceChoice, SeldomTriesACoreThatCannot) {
+  Lanes lanes(1, {.core = 0.5, .device = 8});
+  lanes.run(0.55, 60);
+  EXPECT_EQ(lanes.on_device(), 1U);
+  EXPECT_GE(lanes.moves(), 5U);
+  EXPECT_LE(lanes.moves(), 19U);
+}
+
 TEST(DeviceChoice, TriesTheDeviceAgainWhenItHasBecomeFaster) {
   Lanes lanes(2, {.core = 2, .device = 2});
   lanes.run(3, 1);
@@ -205,7 +227,7 @@ TEST(DeviceChoice, TriesTheDeviceAgainWhenItHasBecomeFaster) {
 
 TEST(DeviceChoice, TriesTheDeviceAtOnceWithFramesOfOtherCost) {
   DeviceChoice::Limits patient = limits;
-  patient.retry = patient.longest_retry = 1000 * second;
+  patient.retry = patient.longest_retry = patient.try_core = 1000 * second;
   Lanes lanes(2, {.core = 2, .device = 2}, patient);
   lanes.run(3, 1);
   ASSERT_EQ(lanes.on_device(), 0U);

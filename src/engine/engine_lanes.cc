@@ -14,7 +14,7 @@ namespace {
 
 // A lane whose frames cost too much for its core tries again after so long (load.h). One whose GPU carried less tries
 // that again after so long, and after twice as long each time, up to the longest (device_choice.h).
-constexpr std::chrono::seconds retry_computing(10), longest_retry(160);
+constexpr std::chrono::seconds retry_computing(10), longest_retry(160), try_core(1);
 // What a lane compares (device_choice.h): windows on the core are a cycle within these limits, with the GPU several.
 constexpr std::chrono::nanoseconds shortest_window = std::chrono::microseconds(250);
 constexpr std::chrono::nanoseconds longest_window = std::chrono::milliseconds(1);
@@ -165,6 +165,7 @@ Expected<void> Engine::add_lane(std::uint16_t port, std::uint16_t lane_of_port) 
                     .device_window = ticks(std::max(window, timing_.cycle * cycles_of_a_window)),
                     .retry = ticks(retry_computing),
                     .longest_retry = ticks(longest_retry),
+                    .try_core = ticks(try_core),
                     .probe = ticks(probe_every),
                     .second = ticks(std::chrono::seconds(1))};
     parts.turns = &turns_;
