@@ -2,10 +2,8 @@
 #include <spdlog/fmt/ranges.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cstdio>
 #include <memory>
-#include <numeric>
 
 #include "base/units.h"
 #include "cli/commands.h"
@@ -38,9 +36,7 @@ std::string devices_text(const engine::Options& options) {
   if (options.device == "cpu") return "the lanes' cores";
   const auto gpus = device::list_gpus();
   if (!gpus || gpus->empty()) return "the lanes' cores: " + (gpus ? "there is no GPU" : gpus.error().message);
-  std::vector<int> first(std::min<std::size_t>(engine::most_auto_gpus(options), gpus->size()));
-  std::iota(first.begin(), first.end(), 0);
-  const auto indices = device::gpu_indices(options.device).value_or(first);
+  const auto indices = device::gpu_indices(options.device).value_or(std::vector<int>{0});
   std::vector<std::string> names;
   for (const int index : indices) {
     const bool is_here = static_cast<std::size_t>(index) < gpus->size();
@@ -55,7 +51,8 @@ std::string devices_text(const engine::Options& options) {
 
 void print_summary(const control::Config& config) {
   const engine::Options& options = config.engine;
-  const unsigned lanes = engine::lane_count(options);
+  unsigned lanes = 0;
+  for (const port::PortOptions& port : options.ports) lanes += port.lane_count();
   std::printf("%s: ok: %s on %zu port%s, %u lane%s, device %s, deadline %s", config.file().c_str(),
               fmt::format("{}", fmt::join(options.chain, ", ")).c_str(), options.ports.size(),
               options.ports.size() == 1 ? "" : "s", lanes, lanes == 1 ? "" : "s", options.device.c_str(),

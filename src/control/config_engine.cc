@@ -208,15 +208,13 @@ void check_replay_sizes(std::vector<Settings> sections, const engine::Options& o
 const std::vector<Option<engine::Options>>& engine_settings() {
   using namespace engine;  // NOLINT(google-build-using-namespace): each line names several of its words
   static const std::vector<Option<Options>> all = {
-      Option<Options>{
-          "device",
-          "what executes batches; lanes are dealt to several GPUs, as many to each, those of their NUMA "
-          "node first. `\"auto\"`: each lane chooses "
-          "between its core and a GPU, [whichever carries its load better](devices.md). The first GPU is taken, and "
-          "one more for each 16 lanes; without any it is the core, with one line in the log. A list with `\"cpu\"` "
-          "does the same with these GPUs. "
-          "GPUs that are named without it compute all but low loads (`cpu_below`)",
-          read_device, [](const Options& of) { return shown_device(of); }}
+      Option<Options>{"device",
+                      "what executes batches; lanes are dealt to several GPUs, as many to each, those of their NUMA "
+                      "node first. `\"auto\"`: each lane chooses "
+                      "between its core and the first GPU, [whichever carries its load better](devices.md); without a "
+                      "GPU its core, with one line in the log. A list with `\"cpu\"` does the same with these GPUs. "
+                      "GPUs that are named without it compute all but low loads (`cpu_below`)",
+                      read_device, [](const Options& of) { return shown_device(of); }}
           .takes("`\"auto\"`, `\"cpu\"`, `\"cuda:N\"` with N from 0 to 15, or a list such as `[\"cuda:0\", \"cuda:1\", "
                  "\"cpu\"]`"),
       option::duration("deadline", &Options::deadline, "",

@@ -39,7 +39,6 @@ void Gateway::watch_links() {
 
 void Gateway::look_at_device() {
   engine_->look_at_devices();
-  engine_->balance_devices();
   if (device_capacity_) device_capacity_->look(engine_->gpu_up());
   if (!device_return_) device_return_.emplace(config_.engine.device_return, engine_->gpus().size());
   for (std::size_t gpu = 0; gpu < engine_->gpus().size(); ++gpu) {

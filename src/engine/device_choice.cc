@@ -193,23 +193,11 @@ void DeviceChoice::probed(std::uint64_t now, std::uint64_t ticks, std::uint32_t 
   next_probe_ = now + limits_.probe;
 }
 
-void DeviceChoice::forget_device() {
+void DeviceChoice::device_changes(bool up) {
+  device_up_ = up;
   device_rate_.set(0);
   retry_ = limits_.retry;
   retry_at_ = 0;
-}
-
-void DeviceChoice::device_is_another() {
-  forget_device();
-  if (!on_device_) return;
-  saturated_ = blocked_ = light_ = 0;
-  saturated_frames_ = saturated_ticks_ = 0;
-  say_nothing_ = settling_windows;
-}
-
-void DeviceChoice::device_changes(bool up) {
-  device_up_ = up;
-  forget_device();
   if (on_device_) go(false, Why::device_down, window_began_);
 }
 

@@ -115,8 +115,6 @@ class DeviceChoice {
     if (up != device_up_) [[unlikely]]
       device_changes(up);
   }
-  // The lane is with another device from now on: what was known of the one before is forgotten.
-  void device_is_another();
   bool on_device() const { return on_device_; }
 
   // Whether the next small batch is to be computed on the core all the same.
@@ -146,7 +144,6 @@ class DeviceChoice {
   void on_core(std::uint64_t now, const Window& window);
   void with_device(std::uint64_t now, const Window& window);
   void device_changes(bool up);
-  void forget_device();
   // device_rate, as far as it counts.
   std::uint64_t worth() const;
   void go(bool to_device, Why why, std::uint64_t now);

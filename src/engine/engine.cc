@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cstdlib>
 #include <limits>
-#include <numeric>
 
 #include "device/name.h"
 #include "port/virtual_device.h"
@@ -58,7 +57,8 @@ namespace {
 
 Expected<void> check_lanes(const Options& options) {
   const auto gpus = device::gpu_indices(options.device);
-  const unsigned lanes = lane_count(options);
+  std::size_t lanes = 0;
+  for (const port::PortOptions& port : options.ports) lanes += port.lane_count();
   if (!gpus || gpus->size() <= lanes) return {};
   return make_error("[engine] device = \"" + options.device + "\": " + std::to_string(gpus->size()) + " GPUs for " +
                     std::to_string(lanes) + (lanes == 1 ? " lane" : " lanes") +
@@ -86,8 +86,10 @@ Expected<void> check_placement(const Options& options) {
 }
 
 Plan planned_lanes(const Options& options) {
-  Plan plan{
-      .lanes = lane_count(options), .deadline = options.deadline, .captures = port::only_read_captures(options.ports)};
+  Plan plan{.lanes = 0, .deadline = options.deadline, .captures = port::only_read_captures(options.ports)};
+  for (const port::PortOptions& port : options.ports) {
+    plan.lanes += port.lane_count();
+  }
   if (const auto placement = planned_placement(options)) {
     plan.threads = static_cast<std::uint32_t>(placement->lane_cores.size());
     plan.forwarders = !placement->forwarder_cores.empty();
@@ -130,10 +132,8 @@ Expected<std::unique_ptr<Engine>> Engine::create(const Options& options, const P
 
 Expected<void> Engine::open_devices(const GpuOpener& open_gpu) {
   if (options_.device != "cpu") {
-    const bool is_auto = options_.device == "auto";
-    std::vector<int> all(is_auto ? most_auto_gpus(options_) : 0);
-    std::iota(all.begin(), all.end(), 0);
-    const auto indices = is_auto ? std::optional(all) : device::gpu_indices(options_.device);
+    const auto indices =
+        options_.device == "auto" ? std::optional(std::vector<int>{0}) : device::gpu_indices(options_.device);
     if (!indices) {
       return make_error("[engine] device = \"" + options_.device +
                         "\": the devices are \"auto\", \"cpu\" and \"cuda:N\", or several such as \"cuda:0,cuda:1\"");
@@ -142,14 +142,11 @@ Expected<void> Engine::open_devices(const GpuOpener& open_gpu) {
       auto gpu = open_gpu(index, options_.streams + (options_.jobs ? 1 : 0));
       if (gpu) {
         gpus_.push_back(std::move(*gpu));
-      } else if (is_auto && !gpus_.empty()) {
-        break;  // there are no more
-      } else if (!is_auto) {
+      } else if (options_.device != "auto") {
         return make_error("[engine] device = \"" + options_.device + "\": " + gpu.error().message +
                           "; device = \"auto\" takes the CPU when there is no GPU, \"cpu\" always");
       } else {
         notes_.push_back("device: CPU, because " + gpu.error().message);
-        break;
       }
     }
   }

@@ -21,7 +21,6 @@
 #include "engine/bound.h"
 #include "engine/compute_helpers.h"
 #include "engine/engine_stats.h"
-#include "engine/gpu_balance.h"
 #include "engine/host_path.h"
 #include "engine/job_service.h"
 #include "engine/lane.h"
@@ -71,9 +70,6 @@ class Engine {
   const Clock& gpu_clock(std::size_t gpu) const { return *clocks_[gpu]; }
   // Gives up a GPU whose worker hangs: who waits for its tables and jobs waits no more. Cheap when there is none.
   void look_at_devices();
-  // Deals a lane to another GPU when its own has too much to do (gpu_balance.h). To be called once in a second or more
-  // often, by one thread. Cheap with one GPU.
-  void balance_devices();
   // Takes a lost GPU again: its context, what the elements and jobs have on it, and its worker begin anew, while lanes
   // compute on their cores; then lanes go back to it. While the first GPU is reset, which has pinned the memory of all,
   // the others pause. An Error says why it cannot be, and changes nothing, or that it failed, and may be repeated. Any
@@ -153,8 +149,7 @@ class Engine {
   std::vector<std::unique_ptr<Clock>> clocks_;  // of each device; at least one
   FrameTap tap_;
   ChoiceTurns turns_;
-  std::vector<std::uint32_t> dealt_;  // of each lane, its GPU at first
-  GpuBalance balance_;
+  std::vector<std::uint32_t> dealt_;  // of each lane, its GPU
   std::vector<std::unique_ptr<Lane>> lanes_;
   std::unique_ptr<ComputeHelpers> helpers_;  // null: none
   std::vector<std::unique_ptr<LaneThread>> threads_;

@@ -1,9 +1,6 @@
 // The engine's GPUs: their memory, what elements have on them, their workers, and the way back of a lost one.
-#include <spdlog/spdlog.h>
-
 #include <chrono>
 #include <memory>
-#include <mutex>
 #include <thread>
 
 #include "device/name.h"
@@ -98,26 +95,6 @@ void Engine::look_at_devices() {
     gpus_[g]->lose(clocks_[g]->loss.why(), device::Gone::hangs);
     if (jobs_) jobs_->device(g).take_away();
   }
-}
-
-void Engine::balance_devices() {
-  if (gpus_.size() < 2) return;
-  const std::unique_lock lock(device_mutex_, std::try_to_lock);
-  if (!lock || !running_) return;
-  std::vector<GpuBalance::LaneLoad> loads;
-  for (const auto& lane : lanes_) {
-    const LaneCounters& counters = lane->collector_counters();
-    loads.push_back(
-        {lane->device(), counters.frames_gpu.get(), counters.receive_stalls.get() + counters.drops[overdue].get()});
-  }
-  std::vector<bool> up;
-  for (std::size_t gpu = 0; gpu < gpus_.size(); ++gpu) up.push_back(gpu_up(gpu));
-  const auto move = balance_.look(loads, up, std::chrono::steady_clock::now());
-  if (!move) return;
-  spdlog::info("lane {} goes from {} to {}, which has less to do", move->lane,
-               device::gpu_name(gpus_[loads[move->lane].gpu]->info().index),
-               device::gpu_name(gpus_[move->gpu]->info().index));
-  lanes_[move->lane]->deal_to(move->gpu);
 }
 
 Expected<void> Engine::why_not_reset(std::size_t gpu) const {

@@ -15,7 +15,7 @@ Lane::Lane(Parts parts, std::vector<std::unique_ptr<BatchRing>> rings, FlowInbox
     : parts_(std::move(parts)),
       clocks_(parts_.clocks.empty() ? std::vector{parts_.clock} : parts_.clocks),
       home_(static_cast<std::uint32_t>(std::ranges::find(clocks_, parts_.clock) - clocks_.begin())),
-      device_(home_.load()),
+      device_(home_),
       rings_(std::move(rings)),
       ring_(rings_.front().get()),
       inbox_(std::move(inbox)),
@@ -91,7 +91,7 @@ void Lane::time_point(std::uint64_t cycles) {
 // Of those that are up, the one with the fewest lanes. What the lost one has goes to this core.
 void Lane::find_device() {
   const auto is_up = [](const Clock* one) { return one->device_up.load() && one->loss.how() == Loss::none; };
-  const auto home = clocks_.begin() + home_.load(std::memory_order_relaxed);
+  const auto home = clocks_.begin() + home_;
   auto best = is_up(*home) ? home : clocks_.end();
   if (best != home && is_up(&clock())) return;
   for (auto one = clocks_.begin(); best != home && one != clocks_.end(); ++one) {
@@ -101,14 +101,12 @@ void Lane::find_device() {
   clock().lanes.fetch_sub(1);
   (*best)->lanes.fetch_add(1);
   device_.store(static_cast<std::uint32_t>(best - clocks_.begin()));
-  if (choice_) choice_->device_is_another();
 }
 
 // What is collected already is for where the lane was: elements have judged what that can do.
 void Lane::choose_device() {
   const std::uint32_t before = device();
-  const bool is_away = before != home_.load(std::memory_order_relaxed);
-  if (clocks_.size() > 1 && (clock().loss.how() != Loss::none || is_away)) [[unlikely]]
+  if (clocks_.size() > 1 && (clock().loss.how() != Loss::none || before != home_)) [[unlikely]]
     find_device();
   const bool device_up = clock().device_up.load(std::memory_order_acquire);
   if (choice_) choice_->set_device_up(device_up);

@@ -118,8 +118,6 @@ class Lane {
   }
   // Index of the device that serves the lane. Any thread; the collector changes it.
   std::uint32_t device() const { return device_.load(std::memory_order_relaxed); }
-  // It is dealt to another device, and goes there as soon as that is up. Any thread; where Parts::clocks has several.
-  void deal_to(std::uint32_t device) { home_.store(device, std::memory_order_relaxed); }
   // Whether the lane's batches go to the device at present, so that it needs time points. Any thread.
   bool on_device() const { return on_device_.load(std::memory_order_relaxed); }
   // Whether it may choose, and what it has chosen. Any thread.
@@ -205,7 +203,7 @@ class Lane {
 
   Parts parts_;
   std::vector<Clock*> clocks_;
-  std::atomic<std::uint32_t> home_;  // the device that it was dealt to
+  const std::uint32_t home_;  // the device that it was dealt to
   std::atomic<std::uint32_t> device_;
   std::vector<std::unique_ptr<BatchRing>> rings_;
   BatchRing* const ring_;  // of the first pass

@@ -1,7 +1,6 @@
 // The engine's configuration. Plain data; control/config fills it.
 #pragma once
 
-#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <string>
@@ -93,20 +92,6 @@ struct Options {
   std::vector<PortOptions> ports;
   MemoryOptions memory;
 };
-
-// Of all ports.
-inline unsigned lane_count(const Options& options) {
-  unsigned lanes = 0;
-  for (const PortOptions& port : options.ports) lanes += port.lane_count();
-  return lanes;
-}
-
-// How many GPUs device = "auto" takes, as far as there are any: one more for each 16 lanes, which is about what one GPU
-// and its link serve (docs/results/). Each takes memory and a thread.
-inline unsigned most_auto_gpus(const Options& options) {
-  constexpr unsigned lanes_of_a_gpu = 16;
-  return std::max(1U, lane_count(options) / lanes_of_a_gpu);
-}
 
 // Whether its lanes choose between core and GPU, where there is one.
 inline bool may_choose(const Options& options) {

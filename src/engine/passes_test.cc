@@ -1,7 +1,6 @@
 // Pipelines of several passes, on lanes that are driven by hand and on engines; and engines with two devices.
 #include <gtest/gtest.h>
 
-#include <array>
 #include <chrono>
 #include <memory>
 #include <thread>
@@ -243,51 +242,6 @@ TEST(EngineDevices, LanesOfOneThatDoesNotAnswerGoToTheOther) {
     run.engine->stop();
     EXPECT_FALSE(run.engine->is_stuck());
     expect_all_sent(run);
-  }
-}
-
-TEST(EngineDevices, ALaneOfAFullOneGoesToTheOneWithLess) {
-  Options options = replay_options("cuda:0,cuda:1");
-  for (const char* name : {"c", "d"}) {
-    options.ports.push_back(options.ports[0]);
-    options.ports.back().name = name;
-  }
-  Trial run{engine_of(0, options, 2)};
-  ASSERT_TRUE(run.engine);
-  watch_order(run, 1);
-  for (const std::size_t port : {1, 3}) run.engine->port(port).replay()->set_rate(1'000);
-  run.engine->start();
-  const auto dealt = [&] {
-    std::vector<std::uint32_t> of;
-    for (const EngineStats::Lane& lane : run.engine->stats().lanes) of.push_back(lane.device);
-    return of;
-  };
-  const std::vector<std::uint32_t> first = dealt();
-  ASSERT_EQ(first, (std::vector<std::uint32_t>{0, 1, 0, 1}));
-  for (const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-       dealt() == first && std::chrono::steady_clock::now() < until;) {
-    run.engine->balance_devices();
-    std::this_thread::sleep_for(std::chrono::milliseconds(100));
-  }
-  const std::vector<std::uint32_t> then = dealt();
-  EXPECT_EQ(then[0] + then[2], 1U) << "one of the two busy ones";
-  EXPECT_EQ(then[1] + then[3], 2U);
-  const EngineStats before = run.engine->stats();
-  std::this_thread::sleep_for(std::chrono::milliseconds(100));
-  const EngineStats after = run.engine->stats();
-  for (const std::size_t lane : {0, 2}) EXPECT_GT(after.lanes[lane].frames_gpu, before.lanes[lane].frames_gpu);
-  run.engine->stop();
-  expect_all_sent(run);
-}
-
-TEST(EngineDevices, AutoTakesOneForEach16Lanes) {
-  for (const auto& [lanes, there, taken] : {std::array<unsigned, 3>{1, 3, 1}, {16, 3, 2}, {16, 1, 1}, {16, 0, 0}}) {
-    SCOPED_TRACE(lanes);
-    Options options = replay_options("auto");
-    for (port::PortOptions& port : options.ports) port.lanes = lanes;
-    const auto engine = engine_of(0, options, there);
-    ASSERT_TRUE(engine);
-    EXPECT_EQ(engine->gpus().size(), taken);
   }
 }
 
