@@ -83,10 +83,14 @@ class ChangesRun {
     Rig& rig = running_->rig();
     dropped_ = rig.engine().stats().drops;
     for (unsigned round = 0; round < plan_.rounds; ++round) {
-      figures_.without.windows.of.push_back(rig.measure(plan_.settling, figures_.window_seconds));
+      rig.measure(plan_.settling, 0);
+      count(figures_.with);
+      figures_.without.windows.of.push_back(rig.measure(0, figures_.window_seconds));
+      count(figures_.without);
+      rig.measure(plan_.settling, 0);
       count(figures_.without);
       const auto changing =
-          measure_beside(rig, plan_.settling, figures_.window_seconds,
+          measure_beside(rig, 0, figures_.window_seconds,
                          [this](const std::function<bool()>& stopped) { return change_until(stopped); });
       if (!changing) return tl::unexpected(changing.error());
       figures_.with.windows.of.push_back(*changing);

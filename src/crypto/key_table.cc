@@ -20,11 +20,15 @@ namespace {
 // Slots that have changed since a follower took them.
 struct Changes {
   std::vector<std::uint32_t> slots;
-  std::vector<std::uint8_t> noted;  // by slot
+  std::vector<std::uint8_t> noted;      // by slot
+  std::vector<std::uint64_t> taken_by;  // by slot: the last call that took it
+  std::uint64_t calls = 0;              // of take_changes()
   std::atomic<bool> any{false};
   const Side* side;  // null: nobody's
 
-  Changes(std::uint32_t capacity, const Side& of) : noted(capacity), side(&of) { slots.reserve(capacity); }
+  Changes(std::uint32_t capacity, const Side& of) : noted(capacity), taken_by(capacity), side(&of) {
+    slots.reserve(capacity);
+  }
   void note(std::uint32_t slot) {
     if (side != nullptr && noted[slot] == 0) {
       noted[slot] = 1;
@@ -171,16 +175,18 @@ void KeyTable::unfollow(unsigned follower) {
 }
 
 std::size_t KeyTable::take_changes(unsigned follower, std::span<KeyRecord> records) {
-  // All at once: a slot that changed between two records would come twice, and a kernel applies them in any order.
-  const std::lock_guard lock(tables_->changing);
   Changes& changes = tables_->followers[follower];
+  ++changes.calls;
   for (std::size_t taken = 0; taken < records.size(); ++taken) {
-    if (changes.slots.empty()) {
+    const std::lock_guard lock(tables_->changing);
+    // A slot that has changed again since this call took it is the next call's: a kernel applies records in any order.
+    if (changes.slots.empty() || changes.taken_by[changes.slots.back()] == changes.calls) {
       return taken;
     }
     KeyRecord& record = records[taken];
     record.slot = changes.slots.back();
     changes.slots.pop_back();
+    changes.taken_by[record.slot] = changes.calls;
     changes.any.store(!changes.slots.empty(), std::memory_order_release);
     changes.noted[record.slot] = 0;
     const Key& key = tables_->keys()[record.slot];

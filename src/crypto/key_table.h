@@ -66,9 +66,9 @@ class KeyTable {
 
   // For a device that keeps a copy: from follow() on, slots that change are noted for that follower, at first all that
   // are installed. take_changes() gives the next of them as they are now, and how many. A slot that has changed more
-  // than once comes once, so a call's records may be applied in any order. Any thread beside install(), release() and
-  // replace(), which wait for it as long as the records take to copy. A follower is there until unfollow(); the control
-  // thread calls these two. What `side` cannot do comes as a wiped slot.
+  // than once comes once in a call, so a call's records may be applied in any order. Any thread beside install(),
+  // release() and replace(), which wait for it no longer than one record takes to copy. A follower is there until
+  // unfollow(); the control thread calls these two. What `side` cannot do comes as a wiped slot.
   unsigned follow(const Side& side);
   // The follower's device is gone, and nobody asks for it any more: the next follow() may have its number.
   void unfollow(unsigned follower);

@@ -114,11 +114,9 @@ void DeviceChoice::on_core(std::uint64_t now, const Window& window) {
   if (came_back_at_ != 0) {
     const std::uint64_t stayed = now - std::exchange(came_back_at_, 0);
     std::uint64_t& next = came_to_try_ ? try_for_ : careful_for_;
-    if (stayed < limits_.second) {
+    if (stayed < (came_to_try_ ? limits_.retry : limits_.second)) {
       careful_until_ = now + next;
       next = std::min(2 * next, limits_.longest_retry);
-    } else if (came_to_try_ && stayed < limits_.retry) {
-      careful_until_ = now + next;
     } else {
       next = came_to_try_ ? limits_.try_core : limits_.retry;
     }

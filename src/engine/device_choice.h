@@ -23,9 +23,9 @@
 //     above.
 //   * Measured on a thread that is stalled, or cold, core_rate is too low. So a lane tries its core, too, `try_core`
 //     after it has left it, if its load is below 125 % of what the core is known to do.
-//   * A lane that comes back and is saturated within a second is careful for `retry`, or behind a try for `try_core`,
-//   and
-//     for twice as long each time: it believes no probes, tries nothing, and comes back below 60 %.
+//   * A lane that comes back and is saturated within a second is careful for `retry`. One that came to try, and is so
+//     within `retry`, is careful for `try_core`. Each time it is for twice as long: the lane believes no probes, tries
+//     nothing, and comes back below 60 %.
 //
 // A window in which the machine did not run the thread (stall.h) and the one behind it say nothing, unless there has
 // been no other one for long: then it is how the machine is. Nor does one in which nothing came and the queue was not

@@ -53,8 +53,9 @@ void JobDevice::detach() {
 }
 
 Expected<void> JobDevice::attach() {
-  for (const Kind& kind : kinds_) {
-    kind.queue->cannot_write(parts_.device);
+  for (Kind& kind : kinds_) {
+    kind.batch.count = 0;  // what was handed over is the cores'
+    kind.queue->release_doubted(parts_.device);
     if (auto ok = kind.queue->kind().attach(*parts_.gpu, parts_.device); !ok) return tl::unexpected(ok.error());
   }
   next_ = 0;

@@ -245,7 +245,7 @@ void JobQueue::hand_over_in_doubt(Gathered& lost, std::uint32_t device) {
   hand_over(lost);
 }
 
-void JobQueue::cannot_write(std::uint32_t device) {
+void JobQueue::release_doubted(std::uint32_t device) {
   for (std::uint32_t slot = 0; slot < shape_.slots; ++slot) {
     Slot& one = slots_[slot];
     if (one.doubt.load() == Slot::Doubt::none || one.doubted_device.load() != device) continue;

@@ -238,9 +238,10 @@ class JobQueue {
   void deliver(By by, Gathered& done);
   // A GPU has failed: the jobs that it had go to the thread on a core.
   void hand_over(Gathered& lost);
-  // Likewise, but GPU `device` may still write to them: their slots are not used again until it cannot any more.
+  // Likewise, but GPU `device` may still write to them: their slots are not used again before release_doubted(), for
+  // when it cannot any more.
   void hand_over_in_doubt(Gathered& lost, std::uint32_t device);
-  void cannot_write(std::uint32_t device);
+  void release_doubted(std::uint32_t device);
   // A GPU begins to do jobs; a GPU does no more.
   void gpu_joins() { gpus_.fetch_add(1); }
   void gpu_leaves();

@@ -332,6 +332,34 @@ TEST_F(JobsTest, AGpuThatFailsHandsItsJobsToTheCores) {
   }
 }
 
+// What was handed over is not the GPU's any more when it is back.
+TEST_F(JobsTest, BehindAResetAGpuBeginsWithWhatWaitsNow) {
+  make(1);
+  submit(0);
+  gpu().is_slow = true;
+  ASSERT_EQ(work(), 1U);
+  now += us(2'100'000);
+  ASSERT_FALSE(service_->device(0).work(true));
+  service_->device(0).leave(now);
+  while (service_->cores().round() != 0) {
+  }
+  EXPECT_EQ(take().size(), 1U);
+  service_->device(0).detach();
+  ASSERT_TRUE(service_->device(0).attach());
+  service_->device(0).join();
+  gpu().is_slow = false;
+  while (work() != 0) {
+  }
+  submit(1);
+  EXPECT_EQ(work(), 1U);
+  EXPECT_EQ(kind_->launched.back().jobs, 1U);
+  EXPECT_EQ(work(), 1U);
+  const auto back = take();
+  EXPECT_EQ(back.size(), 1U);
+  EXPECT_EQ(back.count(1), 1U);
+  EXPECT_EQ(client_->under_way(), 0U);
+}
+
 // A GPU that is silent may write to what it has: those slots are kept until it is reset, whether their clients have
 // taken the answers before that or not.
 TEST_F(JobsTest, SlotsThatASilentGpuHadAreUsedAgainBehindItsReset) {
