@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <map>
-#include <ranges>
 #include <string>
 #include <vector>
 
@@ -115,7 +114,9 @@ class ChoiceBench {
   // The better one at each load once more: what differs between its two runs is the machine's doing.
   Expected<void> on_again(const std::string& device) {
     const auto is_better = [&](std::size_t l) { return better(l) == device; };
-    if (std::ranges::none_of(std::views::iota(std::size_t{0}, std::size(loads)), is_better)) return {};
+    bool is_ever = false;
+    for (std::size_t l = 0; l < std::size(loads); ++l) is_ever |= is_better(l);
+    if (!is_ever) return {};
     return on(device, [&](Rig& rig) {
       for (std::size_t l = 0; l < std::size(loads); ++l) {
         if (!is_better(l)) continue;
