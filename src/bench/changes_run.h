@@ -1,7 +1,7 @@
 // A gateway that is changed under high load: what becomes of its frames.
 //
-//   saturated -> at the offered rate: a few changes, to know what one takes -> windows without changes and windows with
-//   them, in turns -> no frame comes
+// First what it carries saturated. Then, at the offered rate, a few changes, to know what one takes. Then windows
+// without changes and windows with them, in turns. At last no frame comes.
 //
 // In a window with changes they are made one after the other, with a rest between them, by a thread of its own. A
 // window is long enough for one change at least. Frames are counted from the first window until all have left or were

@@ -107,6 +107,13 @@ TEST_F(ChangesRunTest, CoresAloneAreChangedToo) {
   }
 }
 
+TEST(ChoiceBeds, AWrongNameBesideARightOneIsNotLeftOut) {
+  EXPECT_EQ(ChoiceBeds::names("srtp,acl + route"), (std::vector<std::string>{"acl + route", "srtp"}));
+  EXPECT_EQ(ChoiceBeds::names("").size(), 7U);
+  EXPECT_TRUE(ChoiceBeds::names("route,bogus").empty());
+  EXPECT_TRUE(ChoiceBeds::names("bogus").empty());
+}
+
 TEST(ChangesWindows, AWindowHoldsAChangeWhole) {
   EXPECT_EQ(window_for(0.001, 0.6), 0.6);
   EXPECT_NEAR(window_for(2, 0.6), 3.05, 1e-9);

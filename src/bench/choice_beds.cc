@@ -185,7 +185,8 @@ std::vector<std::string> ChoiceBeds::names(const std::string& only) {
   if (only.empty()) return all;
   std::erase_if(
       all, [&](const std::string& name) { return ("," + only + ",").find("," + name + ",") == std::string::npos; });
-  return all;
+  const auto named = static_cast<std::size_t>(std::ranges::count(only, ',')) + 1;
+  return all.size() == named ? all : std::vector<std::string>();
 }
 
 Expected<std::unique_ptr<ChoiceBeds>> ChoiceBeds::make(const BenchOptions& options, double ceiling) {

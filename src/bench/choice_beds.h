@@ -42,7 +42,7 @@ class ChoiceBeds {
   virtual ~ChoiceBeds() = default;
   virtual std::vector<ChoiceChain> chains() = 0;
 
-  // Of those that `only` names, or of all: before anything is loaded.
+  // Of those that `only` names, or of all: before anything is loaded. None when one of its names is no chain's.
   static std::vector<std::string> names(const std::string& only);
 };
 

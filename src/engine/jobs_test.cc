@@ -83,6 +83,17 @@ class JobsTest : public testing::Test {
     return done ? *done : 0;
   }
 
+  // The GPU takes what waits, and does not answer. Cores do it.
+  void be_lost_in_silence() {
+    gpu().is_slow = true;
+    ASSERT_EQ(work(), 1U);
+    now += us(2'100'000);
+    ASSERT_FALSE(service_->device(0).work(true));
+    service_->device(0).leave(now);
+    while (service_->cores().round() != 0) {
+    }
+  }
+
   struct alignas(64) Line {
     std::byte bytes[64];
   };
@@ -336,13 +347,7 @@ TEST_F(JobsTest, AGpuThatFailsHandsItsJobsToTheCores) {
 TEST_F(JobsTest, BehindAResetAGpuBeginsWithWhatWaitsNow) {
   make(1);
   submit(0);
-  gpu().is_slow = true;
-  ASSERT_EQ(work(), 1U);
-  now += us(2'100'000);
-  ASSERT_FALSE(service_->device(0).work(true));
-  service_->device(0).leave(now);
-  while (service_->cores().round() != 0) {
-  }
+  be_lost_in_silence();
   EXPECT_EQ(take().size(), 1U);
   service_->device(0).detach();
   ASSERT_TRUE(service_->device(0).attach());
@@ -383,13 +388,7 @@ TEST_F(JobsTest, SlotsThatASilentGpuHadAreUsedAgainBehindItsReset) {
       return count;
     };
     submit(0);
-    gpu().is_slow = true;
-    ASSERT_EQ(work(), 1U);
-    now += us(2'100'000);
-    ASSERT_FALSE(service_->device(0).work(true));
-    service_->device(0).leave(now);
-    while (service_->cores().round() != 0) {
-    }
+    be_lost_in_silence();
     if (taken_before) EXPECT_EQ(take().size(), 1U);
     EXPECT_EQ(free_slots(), slots - 1);
     service_->device(0).detach();
